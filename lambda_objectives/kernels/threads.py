@@ -1,0 +1,63 @@
+"""Parts of the queries handed to a few threads. The kernels release the interpreter's lock while they run.
+
+A pool of our own rather than numba's: some of numba's layers abort the process when two Python threads use them at once,
+and none of them lives through a fork. The result does not depend on the number of threads: each query is one thread's.
+"""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+SMALL = 8_000  # rows per thread below which starting it costs more than it saves
+PARTS_PER_THREAD = 4  # more parts than threads, since the work in them is only estimated
+
+_pools: dict[int, ThreadPoolExecutor] = {}
+os.register_at_fork(after_in_child=_pools.clear)  # the threads of a pool do not survive a fork
+
+
+def split(ptr, threads):
+    """Borders, in queries, of parts of about equal work: (parts + 1,) int64.
+
+    The work of a query is taken to be its pairs plus a share for each of its rows.
+    """
+    rows = int(ptr[-1])
+    threads = min(threads, rows // SMALL)
+    if threads <= 1:
+        return np.array([0, len(ptr) - 1])
+    sizes = np.diff(ptr).astype(float)
+    work = np.cumsum(sizes * (sizes + 50.0))
+    parts = threads * PARTS_PER_THREAD
+    inner = np.searchsorted(work, work[-1] * np.arange(1, parts) / parts)
+    return np.unique(np.concatenate([[0], inner, [len(ptr) - 1]])).astype(np.int64)
+
+
+def run_parts(kernel, parts, *arguments):
+    """Call kernel(first, last, *arguments) for every part, in as many threads as `split` was made for."""
+    ranges = list(zip(parts[:-1].tolist(), parts[1:].tolist(), strict=True))
+    helpers = min(len(ranges), -(-len(ranges) // PARTS_PER_THREAD)) - 1
+    if helpers <= 0:
+        for first, last in ranges:
+            kernel(first, last, *arguments)
+        return
+    ranges.reverse()
+
+    def work():
+        while True:
+            try:
+                first, last = ranges.pop()
+            except IndexError:
+                return
+            kernel(first, last, *arguments)
+
+    if helpers not in _pools:
+        _pools[helpers] = ThreadPoolExecutor(helpers, thread_name_prefix="lambda_objectives")
+    futures = [_pools[helpers].submit(work) for _ in range(helpers)]
+    work()
+    for future in futures:
+        future.result()
+
+
+def longest(ptr):
+    """Rows of the longest query."""
+    return int(np.diff(ptr).max(initial=0))

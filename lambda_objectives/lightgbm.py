@@ -1,0 +1,147 @@
+"""LightGBM: reading its data sets, refusing what it breaks in silence, shaping what it is given back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lightgbm
+import numpy as np
+import numpy.typing as npt
+
+from lambda_objectives.columns import Columns, add_columns, columns_of
+from lambda_objectives.queries import Queries, check_weights
+from lambda_objectives.terms import Reading
+from lambda_objectives.warn import warn, warn_small_hessian
+
+Booster = lightgbm.Booster
+ALIASES = {
+    "boosting": ("boosting_type", "boost"),
+    "num_threads": ("num_thread", "nthread", "nthreads", "n_jobs"),
+    "min_sum_hessian_in_leaf": ("min_sum_hessian_per_leaf", "min_sum_hessian", "min_hessian", "min_child_weight"),
+    "lambdarank_norm": (),
+    "lambdarank_truncation_level": (),
+    "sigmoid": (),
+    "label_gain": (),
+    "pos_bagging_fraction": ("pos_sub_row", "pos_subsample", "pos_bagging"),
+    "neg_bagging_fraction": ("neg_sub_row", "neg_subsample", "neg_bagging"),
+    "is_unbalance": ("unbalance", "unbalanced_sets"),
+    "scale_pos_weight": (),
+}
+UNUSED = {  # parameter -> (its default, what to do instead)
+    "lambdarank_norm": (True, "LambdaRank(score_gap_norm=..., log_norm=...)"),
+    "lambdarank_truncation_level": (30, "LambdaRank(truncation=...)"),
+    "sigmoid": (1.0, "LambdaRank(sigma=...)"),
+    "label_gain": (None, "NDCG(gain=[...])"),
+    "pos_bagging_fraction": (1.0, "weights or bagging_fraction"),
+    "neg_bagging_fraction": (1.0, "weights or bagging_fraction"),
+    "is_unbalance": (False, "weights"),
+    "scale_pos_weight": (1.0, "weights"),
+}
+
+
+def owns(data: Any) -> bool:
+    """Whether this adapter reads such data."""
+    return isinstance(data, lightgbm.Dataset)
+
+
+def attach(data: lightgbm.Dataset, columns: dict[str, Any], qid: Any) -> lightgbm.Dataset:
+    """Attach columns to a Dataset."""
+    label = data.label if getattr(data, "_handle", getattr(data, "handle", None)) is None else data.get_label()
+    n = len(label) if label is not None and hasattr(label, "__len__") else None
+    add_columns(data, n, columns, qid)
+    return data
+
+
+def read(data: lightgbm.Dataset, needs_queries: bool) -> Queries:
+    """Read labels, queries, weights and columns of a Dataset, or of the part of one that cross-validation makes."""
+    labels = data.get_label()
+    if labels is None:
+        raise ValueError("the Dataset has no label")
+    n = len(labels)
+    columns = columns_of(data)
+    group = data.get_group()
+    ptr = None if group is None else np.concatenate([[0], np.cumsum(group, dtype=np.int64)])
+    rows = getattr(data, "used_indices", None)
+    if rows is not None and data.reference is not None:
+        columns, ptr = _fold(data.reference, np.asarray(rows), columns, ptr, needs_queries)
+    if columns.ptr is not None:
+        ptr = columns.ptr
+    if ptr is not None and ptr[-1] != n:
+        raise ValueError(f"group: the queries hold {ptr[-1]} rows, the Dataset has {n}")
+    for name, values in columns.items():
+        if len(values) != n:
+            raise ValueError(f"column {name!r} has {len(values)} values, the Dataset has {n} rows")
+    weights = data.get_weight()
+    if weights is not None:
+        weights = np.asarray(weights, dtype=np.float64)
+        check_weights(weights, n)
+    return Queries.from_arrays(labels, group=None if ptr is None else np.diff(ptr), weights=weights, columns=columns)
+
+
+def _fold(
+    whole: lightgbm.Dataset, rows: npt.NDArray[np.int64], columns: Columns, ptr: Any, needs_queries: bool
+) -> tuple[Columns, Any]:
+    """Columns and queries of the rows that a fold takes from a Dataset; a fold that cuts a query is refused."""
+    group = whole.get_group()
+    attached = columns_of(whole)
+    borders = attached.ptr
+    if borders is None and group is not None:
+        borders = np.concatenate([[0], np.cumsum(group, dtype=np.int64)])
+    if borders is not None:
+        query = np.searchsorted(borders, rows, side="right") - 1
+        taken = np.bincount(query, minlength=len(borders) - 1)
+        cut = (taken > 0) & (taken < np.diff(borders))
+        if needs_queries and cut.any():
+            raise ValueError(
+                f"folds: {int(cut.sum())} of {len(cut)} queries are cut in two by this fold of lightgbm.cv, which splits "
+                "rows unless told otherwise; pass folds=sklearn.model_selection.GroupKFold(n_splits=5)"
+            )
+        ptr = np.concatenate([[0], np.cumsum(taken[taken > 0])]) if (np.diff(query) >= 0).all() else ptr
+    return (columns if len(columns) or not len(attached) else attached.take(rows)), ptr
+
+
+def check(booster: Any, data: lightgbm.Dataset, needs_queries: bool) -> None:
+    """Refuse or warn about settings that LightGBM breaks or ignores beside a custom objective."""
+    params = _params(booster, data)
+    if params.get("bagging_by_query") in (True, 1, "true", "True"):
+        raise ValueError(
+            "bagging_by_query=True trains on the wrong rows beside any custom objective (LightGBM 4.6 to 4.7, without a "
+            "word); leave it out and use bagging_fraction"
+        )
+    if _get(params, "boosting") == "dart":
+        warn(
+            "boosting='dart': the objective is given scores of the trees left after dropout, so costs in the history are "
+            "not those of the whole model; use boosting='gbdt' if you read or act on them"
+        )
+    for name, (default, instead) in UNUSED.items():
+        value = _get(params, name)
+        if value is not None and value != default:
+            warn(f"{name}={value!r} has no effect beside a custom objective; use {instead}")
+    if needs_queries and hasattr(data, "get_position") and data.get_position() is not None:
+        warn("position: LightGBM's correction for position bias has no effect beside a custom objective")
+
+
+def check_hessian(booster: Any, data: lightgbm.Dataset, total: float, rows: int) -> None:
+    """Warn where min_sum_hessian_in_leaf is large against the Hessians."""
+    value = _get(_params(booster, data), "min_sum_hessian_in_leaf")
+    warn_small_hessian("min_sum_hessian_in_leaf", float(1e-3 if value is None else value), total, rows)
+
+
+def threads(booster: Any, data: lightgbm.Dataset) -> int | None:
+    """Number of threads that the user gave LightGBM, or None."""
+    value = _get(_params(booster, data), "num_threads")
+    return int(value) if value is not None and int(value) > 0 else None
+
+
+def metrics(readings: dict[str, Reading], primary: str) -> list[tuple[str, float, bool]]:
+    """As feval returns them: the primary first, for `first_metric_only`."""
+    names = sorted(readings, key=lambda name: (name != primary, name.startswith("cost/")))
+    return [(name, readings[name].value, readings[name].maximise) for name in names]
+
+
+def _params(booster: Any, data: Any) -> dict[str, Any]:
+    return {**(getattr(data, "params", None) or {}), **(getattr(booster, "params", None) or {})}
+
+
+def _get(params: dict[str, Any], name: str) -> Any:
+    return next((params[key] for key in (name, *ALIASES[name]) if params.get(key) is not None), None)

@@ -1,0 +1,164 @@
+"""A data set as an objective sees it, and the order of its rows by score.
+
+One layout serves everything: n rows, the rows of a query next to each other, `ptr` (Q + 1,) int64 with their borders.
+Never lists of arrays, never padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lambda_objectives.arrays import Vector, group_or_qid, require_finite, vector
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Queries:
+    """Labels, query borders, weights and named columns of n rows.
+
+    Attributes
+    ----------
+    labels
+        (n,) float64.
+    ptr
+        (Q + 1,) int64, or None for data without queries.
+    weights
+        (n,) float64, of the rows, or None for 1 each.
+    columns
+        Further columns by name, (n,) float64 each.
+    """
+
+    labels: Vector
+    ptr: Ints | None = None
+    weights: Vector | None = None
+    columns: Mapping[str, Vector] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        labels: Any,
+        *,
+        group: Any = None,
+        qid: Any = None,
+        weights: Any = None,
+        columns: Mapping[str, Any] | None = None,
+    ) -> Queries:
+        """Read and check arrays of any kind; weights are one a row, or one a query."""
+        y = vector("labels", labels)
+        n = len(y)
+        ptr = group_or_qid(group, qid, n)
+        w = None
+        if weights is not None:
+            w = vector("weights", weights)
+            if ptr is not None and len(w) == len(ptr) - 1 and len(w) != n:
+                w = np.repeat(w, np.diff(ptr))
+            check_weights(w, n)
+        named = {name: vector(f"column {name!r}", values, n, finite=False) for name, values in (columns or {}).items()}
+        return cls(y, ptr, w, named)
+
+    def column(self, name: str | None, role: str = "label") -> Vector:
+        """Return a named column, or for None the labels; it must be finite."""
+        if name is None:
+            return self.labels
+        if name not in self.columns:
+            there = ", ".join(repr(c) for c in sorted(self.columns)) or "none"
+            raise ValueError(
+                f"{role}={name!r}: the data set has no such column (there: {there}); "
+                f"attach it: lambda_objectives.attach(data, {name}=values)"
+            )
+        require_finite(f"column {name!r}", self.columns[name])
+        return self.columns[name]
+
+    @property
+    def borders(self) -> Ints:
+        """ptr, for terms that cannot do without."""
+        if self.ptr is None:
+            raise ValueError(
+                "a ranking term needs queries and the data set has none: give group= (their sizes, in the order of the "
+                "rows) or qid= (one id a row); for one single query group=[number of rows]"
+            )
+        return self.ptr
+
+    @cached_property
+    def query_weights(self) -> Vector:
+        """(Q,) mean weight of each query's rows; a query without rows weighs 0."""
+        ptr = self.borders
+        if self.weights is None:
+            return np.ones(len(ptr) - 1)
+        total = np.concatenate([[0.0], np.cumsum(self.weights)])
+        return (total[ptr[1:]] - total[ptr[:-1]]) / np.maximum(np.diff(ptr), 1)
+
+    def mean_over_queries(self, values: Vector) -> float:
+        """Weighted mean of one value a query; 0 where there is no query with a weight."""
+        if self.weights is None:
+            return float(values.mean()) if len(values) else 0.0
+        return weighted_mean(values, self.query_weights)
+
+
+def weighted_mean(values: Vector, weights: Vector | None) -> float:
+    """Mean with weights; 0 for nothing, or for weights that are all 0."""
+    if weights is None:
+        return float(values.mean()) if len(values) else 0.0
+    total = float(weights.sum())
+    return float(weights @ values) / total if total > 0 else 0.0
+
+
+def check_weights(weights: Vector, n: int) -> None:
+    """Refuse weights of the wrong number, negative or not finite."""
+    if len(weights) != n:
+        raise ValueError(f"weights has {len(weights)} values, the data set has {n} rows")
+    require_finite("weights", weights)
+    if (weights < 0).any():
+        row = int(np.argmax(weights < 0))
+        raise ValueError(f"weights must not be negative: row {row} is {weights[row]}")
+
+
+class Ranking:
+    """The rows of each query by descending score, ties by row: made once a round, shared by all terms.
+
+    Attributes
+    ----------
+    scores
+        (n,) float64.
+    order
+        (n,) int32: at ptr[q] + r the row, counted within query q, that has rank r.
+    rank
+        (n,) int32: the rank of each row in its query, from 0.
+    parts
+        Borders of the parts of the work that threads share.
+    kernels
+        The module whose loops are to be used.
+    """
+
+    def __init__(self, queries: Queries, kernels: ModuleType, threads: int = 1) -> None:
+        n = len(queries)
+        self.kernels = kernels
+        self.scores = np.zeros(n)
+        self.ptr = queries.ptr
+        if self.ptr is not None:
+            self.parts = kernels.split(self.ptr, threads)
+            self.order = (np.arange(n) - np.repeat(self.ptr[:-1], np.diff(self.ptr))).astype(np.int32)
+            self.rank = self.order.copy()
+
+    def update(self, scores: npt.NDArray[Any], ranked: bool) -> None:
+        """Take a copy of new scores, which must be finite, and sort them if the order is wanted."""
+        if scores.shape != self.scores.shape:
+            raise ValueError(
+                f"one score a row wanted: found an array of shape {scores.shape} for {len(self.scores)} rows"
+                + (" (is num_class or a multi-output label set?)" if scores.ndim == 2 else "")
+            )
+        self.scores[:] = scores
+        require_finite("scores", self.scores)
+        if ranked:
+            self.kernels.rank(self.scores, self.ptr, self.order, self.rank, self.parts)

@@ -1,0 +1,152 @@
+"""One spec bound to one data set: everything that changes during a training is here.
+
+The way of the data, each round::
+
+    scores -> order within each query (once, shared) -> value and gradient of each term
+           -> weights of the terms (fixed, or a rule's) -> grad, hess -> history
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lambda_objectives.arrays import require_finite
+from lambda_objectives.queries import Queries, Ranking
+from lambda_objectives.specs import as_spec
+from lambda_objectives.terms import Floats, Reading
+
+STATE_VERSION = 1
+
+
+class Run:
+    """A spec at work on a data set.
+
+    Parameters
+    ----------
+    spec
+        A term or a spec.
+    queries
+        The data set.
+    state
+        What `state` returned at the end of an earlier run, to go on from there.
+    threads
+        How many threads the kernels may use; None for numba's number.
+    dtype
+        float32, as the boosters take gradients, or float64 for exact work.
+    kernels
+        The module whose loops are used; None for the compiled ones.
+    """
+
+    def __init__(
+        self,
+        spec: Any,
+        queries: Queries,
+        *,
+        state: dict[str, Any] | None = None,
+        threads: int | None = None,
+        dtype: npt.DTypeLike = np.float32,
+        kernels: ModuleType | None = None,
+    ) -> None:
+        if kernels is None:
+            from lambda_objectives.kernels import cpu as kernels
+        if threads is None:
+            from numba import get_num_threads
+
+            threads = get_num_threads()
+        self.spec = as_spec(spec)
+        self.queries = queries
+        self.needs_order = any(term.needs_order for term in self.spec.terms)
+        if self.needs_order:
+            _ = queries.borders  # a data set without queries is refused here, by name
+        self.names = _unique([term.name for term in self.spec.terms])
+        self.prepared = [term.prepare(queries, dtype) for term in self.spec.terms]
+        self.ranking = Ranking(queries, kernels, threads)
+        self.grad, self.hess = np.zeros((2, len(queries)), dtype)
+        self.history: dict[str, list[float]] = {}
+        self.rounds = 0
+        self.rule_state = self.spec.init()
+        if state is not None:
+            self._restore(state)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """All that is needed to go on with a training elsewhere, as plain values that JSON can hold."""
+        return {"version": STATE_VERSION, "rounds": self.rounds, "spec": repr(self.spec), "rule": self.rule_state}
+
+    def step(self, scores: npt.NDArray[Any]) -> tuple[Floats, Floats]:
+        """One round: gradient and Hessian at the scores, everything logged.
+
+        The two arrays are the run's own and are written over by the next call.
+        """
+        costs, parts = self._gradients(scores)
+        weights, self.rule_state, log = self.spec.update(self.rule_state, costs)
+        if len(parts) == 1 and weights[0] == 1.0:
+            self.grad, self.hess = parts[0]
+        else:
+            self.grad[:], self.hess[:] = 0.0, 0.0
+            for weight, (grad, hess) in zip(weights, parts, strict=True):
+                self.grad += self.grad.dtype.type(weight) * grad
+                self.hess += self.hess.dtype.type(weight) * hess
+        for name, values in (("gradient", self.grad), ("Hessian", self.hess)):
+            if not np.isfinite(values.sum(dtype=np.float64)):
+                require_finite(f"{name} (scores or weights too large?)", values)
+        self.record(self._readings(costs) | {name: Reading(value, False) for name, value in log.items()})
+        self.rounds += 1
+        return self.grad, self.hess
+
+    def evaluate(self, scores: npt.NDArray[Any]) -> dict[str, Reading]:
+        """Every cost and metric of the spec at given scores; nothing of the run changes but its buffers."""
+        costs, _ = self._gradients(scores)
+        return self._readings(costs)
+
+    def record(self, readings: dict[str, Reading]) -> None:
+        """Add a round to the history."""
+        for name, reading in readings.items():
+            self.history.setdefault(name, []).append(reading.value)
+
+    @property
+    def primary(self) -> str:
+        """The reading that early stopping watches: the first term's metric, or its cost where it has none."""
+        readings = self.spec.terms[0].readings(self.prepared[0], self.ranking)
+        return next(iter(readings), f"cost/{self.names[0]}")
+
+    def _gradients(self, scores: npt.NDArray[Any]) -> tuple[list[float], list[tuple[Floats, Floats]]]:
+        self.ranking.update(scores, self.needs_order)
+        if not hasattr(self, "parts"):
+            shape = (len(self.spec.terms), 2, len(self.queries))
+            self.parts = list(np.zeros(shape, self.grad.dtype))
+        parts = [(grad, hess) for grad, hess in self.parts]
+        costs = [
+            term.gradient(prepared, self.ranking, grad, hess)
+            for term, prepared, (grad, hess) in zip(self.spec.terms, self.prepared, parts, strict=True)
+        ]
+        return costs, parts
+
+    def _readings(self, costs: list[float]) -> dict[str, Reading]:
+        readings: dict[str, Reading] = {}
+        for name, cost, term, prepared in zip(self.names, costs, self.spec.terms, self.prepared, strict=True):
+            readings[f"cost/{name}"] = Reading(cost, False)
+            readings |= term.readings(prepared, self.ranking)
+        return readings
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        if not isinstance(state, dict) or state.get("version") != STATE_VERSION:
+            raise ValueError(f"state must be what Objective.state returned (version {STATE_VERSION}), found {state!r}")
+        if state["spec"] != repr(self.spec):
+            raise ValueError(f"state belongs to another spec: saved from {state['spec']}, given to {self.spec!r}")
+        self.rounds, self.rule_state = int(state["rounds"]), state["rule"]
+
+
+def _unique(names: list[str]) -> list[str]:
+    """Number the names that occur more than once."""
+    total, seen = Counter(names), Counter[str]()
+    out = []
+    for name in names:
+        seen[name] += 1
+        out.append(name if total[name] == 1 or seen[name] == 1 else f"{name}-{seen[name]}")
+    return out

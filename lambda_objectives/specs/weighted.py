@@ -1,0 +1,62 @@
+"""Fixed weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lambda_objectives.metrics import check_number
+from lambda_objectives.terms import Term
+
+
+@dataclass(frozen=True)
+class WeightedSum:
+    """Several terms at once, each with a fixed weight: gradients and Hessians are added up.
+
+    Parameters
+    ----------
+    terms
+        The terms; the first one is the primary, whose metric early stopping watches.
+    weights
+        One number from 0 for each term.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For something that is no term, for another number of weights, for a weight that is negative or not finite.
+
+    Examples
+    --------
+    >>> import lambda_objectives as lo
+    >>> spec = lo.WeightedSum([lo.LambdaRank(lo.NDCG(10)), lo.LambdaRank(lo.NDCG(10), label="quality")], weights=[1, 0.3])
+    >>> sorted(lo.evaluate(spec, [2, 1], [1, 0], group=[2], quality=[0, 1]))
+    ['cost/ndcg@10', 'cost/quality.ndcg@10', 'ndcg@10', 'quality.ndcg@10']
+    """
+
+    terms: Sequence[Term]
+    weights: Sequence[float]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "terms", tuple(self.terms))
+        if not self.terms:
+            raise ValueError("terms must hold at least one term")
+        for i, term in enumerate(self.terms):
+            if isinstance(term, type) or not (hasattr(term, "gradient") and hasattr(term, "prepare")):
+                raise TypeError(f"terms[{i}] must be a term, such as LambdaRank(NDCG(10)), found {term!r}")
+        weights = tuple(self.weights)
+        if len(weights) != len(self.terms):
+            raise ValueError(f"weights: one for each term wanted, found {len(weights)} for {len(self.terms)} terms")
+        for i, weight in enumerate(weights):
+            check_number(f"weights[{i}]", weight)
+            if weight < 0:
+                raise ValueError(f"weights[{i}] must not be negative, found {weight!r}")
+        object.__setattr__(self, "weights", tuple(float(w) for w in weights))
+
+    def init(self) -> None:
+        """Nothing to remember."""
+        return
+
+    def update(self, state: Any, costs: list[float]) -> tuple[tuple[float, ...], Any, dict[str, float]]:
+        """Return the weights as they are."""
+        return tuple(self.weights), state, {}

@@ -1,0 +1,60 @@
+"""Terms: costs with a gradient. Lower is better; stateless; frozen dataclasses.
+
+A term has
+
+``name``
+    How it is called in histories, without blanks or colons.
+``needs_order``
+    Whether it works on queries and wants their rows ranked.
+``prepare(queries, dtype)``
+    What it computes once for a data set; dtype is that of the gradients.
+``gradient(prepared, ranking, grad, hess)``
+    Writes the gradient of (total weight x value) and its Hessian's diagonal at the ranking's scores; returns the value.
+``readings(prepared, ranking)``
+    The metrics that belong to it, by name.
+"""
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from lambda_objectives.queries import Queries, Ranking
+
+Floats = npt.NDArray[np.floating[Any]]
+
+
+class Reading(NamedTuple):
+    """A value and whether more of it is better."""
+
+    value: float
+    maximise: bool
+
+
+class Term(Protocol):
+    """What a run asks of a term."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+
+    @property
+    def needs_order(self) -> bool: ...  # noqa: D102
+
+    def prepare(self, queries: Queries, dtype: npt.DTypeLike) -> Any: ...  # noqa: D102
+
+    def gradient(self, prepared: Any, ranking: Ranking, grad: Floats, hess: Floats) -> float: ...  # noqa: D102
+
+    def readings(self, prepared: Any, ranking: Ranking) -> dict[str, Reading]: ...  # noqa: D102
+
+
+def qualified(label: str | None, name: str) -> str:
+    """A term's name, with the column it is about in front if that is not the data set's own label."""
+    return name if label is None else f"{label}.{name}"
+
+
+def check_column(name: str, column: Any) -> None:
+    """Refuse what cannot be a column's name in a history: blanks, colons and commas break XGBoost's text format."""
+    if column is None:
+        return
+    if not isinstance(column, str) or not column or set(column) & set(" \t\n:,"):
+        raise ValueError(f"{name} must be a column's name, without blanks, colons and commas, found {column!r}")

@@ -1,0 +1,1 @@
+"""Tools around the objectives: data sets to try them on, planning, plots and reports."""

@@ -1,0 +1,32 @@
+"""What users are told without being stopped."""
+
+from __future__ import annotations
+
+import os
+import warnings
+
+HERE = os.path.dirname(__file__)
+
+
+class LambdaObjectivesWarning(UserWarning):
+    """A setting or a piece of data that does not do what it seems to."""
+
+
+def warn(message: str) -> None:
+    """Warn, pointing at the first caller outside this package."""
+    import sys
+
+    depth, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(HERE):
+        frame = frame.f_back
+        depth += 1
+    warnings.warn(message, LambdaObjectivesWarning, stacklevel=depth - 1)
+
+
+def warn_small_hessian(setting: str, value: float, total: float, rows: int) -> None:
+    """Warn where a leaf's least sum of Hessians keeps trees from splitting: ranking Hessians are far below 1 a row."""
+    if total > 0 and value > 0.01 * total:
+        warn(
+            f"{setting}={value:g} acts on the Hessians, which sum to {total:.3g} over {rows} rows here: a leaf must hold "
+            f"{min(1.0, value / total):.0%} of that, so trees stay small or do not split at all; set {setting}=1e-3 or less"
+        )
