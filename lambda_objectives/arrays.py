@@ -1,4 +1,4 @@
-"""From whatever users hold (lists, NumPy, pandas, polars, Arrow) to plain float64 vectors, with errors in plain words."""
+"""From whatever users hold (lists, NumPy, pandas, polars, Arrow) to float64 vectors, with errors in plain words."""
 
 from __future__ import annotations
 

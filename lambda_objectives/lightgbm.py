@@ -93,8 +93,8 @@ def _fold(
         cut = (taken > 0) & (taken < np.diff(borders))
         if needs_queries and cut.any():
             raise ValueError(
-                f"folds: {int(cut.sum())} of {len(cut)} queries are cut in two by this fold of lightgbm.cv, which splits "
-                "rows unless told otherwise; pass folds=sklearn.model_selection.GroupKFold(n_splits=5)"
+                f"folds: {int(cut.sum())} of {len(cut)} queries are cut in two by this fold of lightgbm.cv, which "
+                "splits rows unless told otherwise; pass folds=sklearn.model_selection.GroupKFold(n_splits=5)"
             )
         ptr = np.concatenate([[0], np.cumsum(taken[taken > 0])]) if (np.diff(query) >= 0).all() else ptr
     return (columns if len(columns) or not len(attached) else attached.take(rows)), ptr
@@ -105,13 +105,13 @@ def check(booster: Any, data: lightgbm.Dataset, needs_queries: bool) -> None:
     params = _params(booster, data)
     if params.get("bagging_by_query") in (True, 1, "true", "True"):
         raise ValueError(
-            "bagging_by_query=True trains on the wrong rows beside any custom objective (LightGBM 4.6 to 4.7, without a "
-            "word); leave it out and use bagging_fraction"
+            "bagging_by_query=True trains on the wrong rows beside any custom objective (LightGBM 4.6 to 4.7, without "
+            "a word); leave it out and use bagging_fraction"
         )
     if _get(params, "boosting") == "dart":
         warn(
-            "boosting='dart': the objective is given scores of the trees left after dropout, so costs in the history are "
-            "not those of the whole model; use boosting='gbdt' if you read or act on them"
+            "boosting='dart': the objective is given scores of the trees left after dropout, so costs in the history "
+            "are not those of the whole model; use boosting='gbdt' if you read or act on them"
         )
     for name, (default, instead) in UNUSED.items():
         value = _get(params, name)

@@ -25,7 +25,7 @@ BOOSTERS = ("lightgbm", "xgboost")
 class Objective:
     """A spec as LightGBM and XGBoost want it.
 
-    ``lightgbm.train({"objective": objective, ...}, train, feval=objective.metrics)`` (LightGBM 3.3: ``fobj=objective``),
+    ``lightgbm.train({"objective": objective, ...}, train, feval=objective.metrics)`` (3.3: ``fobj=objective``),
     ``xgboost.train(params, dtrain, obj=objective, custom_metric=objective.metrics)``, and likewise in both `cv`, in
     `LGBMRanker(objective=objective)` and in `Booster.update(fobj=objective)`.
 
@@ -123,7 +123,8 @@ class Objective:
         if adapter is None:
             queries = Queries.from_arrays(first, group=group, weights=sample_weight)
             run = Run(self.spec, queries)
-            return import_module("lambda_objectives.lightgbm").metrics(run.evaluate(np.asarray(second)), run.primary)
+            readings = run.evaluate(np.asarray(second))
+            return list(import_module("lambda_objectives.lightgbm").metrics(readings, run.primary))
         booster = _booster_above(adapter.Booster)
         bound = self._training.get(second)
         if bound is None or (booster is not None and not bound.belongs_to(booster)):

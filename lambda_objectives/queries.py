@@ -97,7 +97,8 @@ class Queries:
         if self.weights is None:
             return np.ones(len(ptr) - 1)
         total = np.concatenate([[0.0], np.cumsum(self.weights)])
-        return (total[ptr[1:]] - total[ptr[:-1]]) / np.maximum(np.diff(ptr), 1)
+        mean: Vector = (total[ptr[1:]] - total[ptr[:-1]]) / np.maximum(np.diff(ptr), 1)
+        return mean
 
     def mean_over_queries(self, values: Vector) -> float:
         """Weighted mean of one value a query; 0 where there is no query with a weight."""

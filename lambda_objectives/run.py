@@ -9,6 +9,7 @@ The way of the data, each round::
 from __future__ import annotations
 
 from collections import Counter
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -53,7 +54,7 @@ class Run:
         kernels: ModuleType | None = None,
     ) -> None:
         if kernels is None:
-            from lambda_objectives.kernels import cpu as kernels
+            kernels = import_module("lambda_objectives.kernels.cpu")  # not before it is needed: it imports numba
         if threads is None:
             from numba import get_num_threads
 
@@ -66,7 +67,9 @@ class Run:
         self.names = _unique([term.name for term in self.spec.terms])
         self.prepared = [term.prepare(queries, dtype) for term in self.spec.terms]
         self.ranking = Ranking(queries, kernels, threads)
-        self.grad, self.hess = np.zeros((2, len(queries)), dtype)
+        # of each term, and of their weighted sum where that is something else
+        self.parts: list[npt.NDArray[Any]] = [np.zeros((2, len(queries)), dtype) for _ in self.spec.terms]
+        self.total: npt.NDArray[Any] | None = None
         self.history: dict[str, list[float]] = {}
         self.rounds = 0
         self.rule_state = self.spec.init()
@@ -83,25 +86,19 @@ class Run:
 
         The two arrays are the run's own and are written over by the next call.
         """
-        costs, parts = self._gradients(scores)
+        costs = self._gradients(scores)
         weights, self.rule_state, log = self.spec.update(self.rule_state, costs)
-        if len(parts) == 1 and weights[0] == 1.0:
-            self.grad, self.hess = parts[0]
-        else:
-            self.grad[:], self.hess[:] = 0.0, 0.0
-            for weight, (grad, hess) in zip(weights, parts, strict=True):
-                self.grad += self.grad.dtype.type(weight) * grad
-                self.hess += self.hess.dtype.type(weight) * hess
-        for name, values in (("gradient", self.grad), ("Hessian", self.hess)):
+        grad, hess = self._weighted(weights)
+        for name, values in (("gradient", grad), ("Hessian", hess)):
             if not np.isfinite(values.sum(dtype=np.float64)):
                 require_finite(f"{name} (scores or weights too large?)", values)
         self.record(self._readings(costs) | {name: Reading(value, False) for name, value in log.items()})
         self.rounds += 1
-        return self.grad, self.hess
+        return grad, hess
 
     def evaluate(self, scores: npt.NDArray[Any]) -> dict[str, Reading]:
         """Every cost and metric of the spec at given scores; nothing of the run changes but its buffers."""
-        costs, _ = self._gradients(scores)
+        costs = self._gradients(scores)
         return self._readings(costs)
 
     def record(self, readings: dict[str, Reading]) -> None:
@@ -115,17 +112,26 @@ class Run:
         readings = self.spec.terms[0].readings(self.prepared[0], self.ranking)
         return next(iter(readings), f"cost/{self.names[0]}")
 
-    def _gradients(self, scores: npt.NDArray[Any]) -> tuple[list[float], list[tuple[Floats, Floats]]]:
+    def _gradients(self, scores: npt.NDArray[Any]) -> list[float]:
+        """Fill the gradients of every term and return the terms' values."""
         self.ranking.update(scores, self.needs_order)
-        if not hasattr(self, "parts"):
-            shape = (len(self.spec.terms), 2, len(self.queries))
-            self.parts = list(np.zeros(shape, self.grad.dtype))
-        parts = [(grad, hess) for grad, hess in self.parts]
-        costs = [
+        return [
             term.gradient(prepared, self.ranking, grad, hess)
-            for term, prepared, (grad, hess) in zip(self.spec.terms, self.prepared, parts, strict=True)
+            for term, prepared, (grad, hess) in zip(self.spec.terms, self.prepared, self.parts, strict=True)
         ]
-        return costs, parts
+
+    def _weighted(self, weights: tuple[float, ...]) -> tuple[Floats, Floats]:
+        """Sum of the terms' gradients and Hessians, each times its weight."""
+        if weights == (1.0,):
+            grad, hess = self.parts[0]
+            return grad, hess
+        if self.total is None:
+            self.total = np.empty_like(self.parts[0])
+        np.multiply(self.parts[0], self.total.dtype.type(weights[0]), out=self.total)
+        for weight, part in zip(weights[1:], self.parts[1:], strict=True):
+            self.total += self.total.dtype.type(weight) * part
+        grad, hess = self.total
+        return grad, hess
 
     def _readings(self, costs: list[float]) -> dict[str, Reading]:
         readings: dict[str, Reading] = {}

@@ -27,6 +27,6 @@ def warn_small_hessian(setting: str, value: float, total: float, rows: int) -> N
     """Warn where a leaf's least sum of Hessians keeps trees from splitting: ranking Hessians are far below 1 a row."""
     if total > 0 and value > 0.01 * total:
         warn(
-            f"{setting}={value:g} acts on the Hessians, which sum to {total:.3g} over {rows} rows here: a leaf must hold "
-            f"{min(1.0, value / total):.0%} of that, so trees stay small or do not split at all; set {setting}=1e-3 or less"
+            f"{setting}={value:g} acts on the Hessians, which sum to {total:.3g} over {rows} rows here: a leaf must "
+            f"hold {min(1.0, value / total):.0%} of that, so trees stay small; set {setting}=1e-3 or less"
         )

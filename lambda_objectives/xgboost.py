@@ -87,8 +87,8 @@ def check(booster: Any, data: xgboost.DMatrix, needs_queries: bool) -> None:
         )
     if learner["gradient_booster"]["name"] == "dart":
         warn(
-            "booster='dart': the objective is given scores of the trees left after dropout, so costs in the history are "
-            "not those of the whole model; use booster='gbtree' if you read or act on them"
+            "booster='dart': the objective is given scores of the trees left after dropout, so costs in the history "
+            "are not those of the whole model; use booster='gbtree' if you read or act on them"
         )
 
 

@@ -1,5 +1,7 @@
 """The kernels as their definitions say, in plain NumPy on n x n matrices: slow, obvious, the oracle of the others."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from lambda_objectives.kernels import ADDITIVE
@@ -12,7 +14,7 @@ def split(ptr, threads):
 
 def rank(scores, ptr, order, rank, parts):
     """Write each query's rows, best score first, into order, and each row's rank into rank."""
-    for a, b in zip(ptr[:-1], ptr[1:], strict=True):
+    for a, b in pairwise(ptr):
         order[a:b] = np.argsort(-scores[a:b], kind="stable")
         rank[a:b][order[a:b]] = np.arange(b - a)
 
@@ -26,7 +28,7 @@ def pair_gradients(pairs, scores, ptr, order, rank, weights, grad, hess, cost, p
         grad    -sigma w / (1 + e^x) for h, the opposite for l
         hess    sigma^2 w e^x / (1 + e^x)^2 for both
     """
-    for q, (a, b) in enumerate(zip(ptr[:-1], ptr[1:], strict=True)):
+    for q, (a, b) in enumerate(pairwise(ptr)):
         rows = pairs.by_label[a:b]
         level = np.empty(b - a)
         level[rows] = pairs.level[a:b]
@@ -58,6 +60,6 @@ def pair_gradients(pairs, scores, ptr, order, rank, weights, grad, hess, cost, p
 
 def discounted_sums(gain, discount, order, ptr, out, parts):
     """Write the sum over each query of gain[row] * discount[rank]; ranks past the discount's end count nothing."""
-    for q, (a, b) in enumerate(zip(ptr[:-1], ptr[1:], strict=True)):
+    for q, (a, b) in enumerate(pairwise(ptr)):
         ranked = gain[a:b][order[a:b]][: len(discount)]
         out[q] = (ranked * discount[: len(ranked)]).sum()

@@ -1,7 +1,8 @@
 """Parts of the queries handed to a few threads. The kernels release the interpreter's lock while they run.
 
-A pool of our own rather than numba's: some of numba's layers abort the process when two Python threads use them at once,
-and none of them lives through a fork. The result does not depend on the number of threads: each query is one thread's.
+A pool of our own rather than numba's: some of numba's layers abort the process when two Python threads use them at
+once, and none of them lives through a fork. The result does not depend on the number of threads: a query is the work
+of one.
 """
 
 import os

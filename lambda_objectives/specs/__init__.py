@@ -6,7 +6,8 @@ must be something that JSON can hold, the log a dict of numbers by name. A term 
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol, cast
 
 from lambda_objectives.specs.weighted import WeightedSum
 from lambda_objectives.terms import Term
@@ -18,7 +19,7 @@ class Spec(Protocol):
     """What a run asks of a spec."""
 
     @property
-    def terms(self) -> tuple[Term, ...]: ...  # noqa: D102
+    def terms(self) -> Sequence[Term]: ...  # noqa: D102
 
     def init(self) -> Any: ...  # noqa: D102
 
@@ -29,7 +30,7 @@ def as_spec(spec: Any) -> Spec:
     """Return a spec as it is, a term as a sum of one; anything else is an error that says what is wanted."""
     if not isinstance(spec, type):
         if hasattr(spec, "update") and hasattr(spec, "terms"):
-            return spec
+            return cast(Spec, spec)
         if hasattr(spec, "gradient") and hasattr(spec, "prepare"):
             return WeightedSum((spec,), (1.0,))
     hint = ""

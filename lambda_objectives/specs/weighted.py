@@ -29,7 +29,8 @@ class WeightedSum:
     Examples
     --------
     >>> import lambda_objectives as lo
-    >>> spec = lo.WeightedSum([lo.LambdaRank(lo.NDCG(10)), lo.LambdaRank(lo.NDCG(10), label="quality")], weights=[1, 0.3])
+    >>> quality = lo.LambdaRank(lo.NDCG(10), label="quality")
+    >>> spec = lo.WeightedSum([lo.LambdaRank(lo.NDCG(10)), quality], weights=[1, 0.3])
     >>> sorted(lo.evaluate(spec, [2, 1], [1, 0], group=[2], quality=[0, 1]))
     ['cost/ndcg@10', 'cost/quality.ndcg@10', 'ndcg@10', 'quality.ndcg@10']
     """

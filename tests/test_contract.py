@@ -1,0 +1,112 @@
+"""What every metric, term and spec promises. A new one adds a row to a list."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import lambda_objectives as lo
+from tests.strategies import ranked_data
+
+METRICS = [lo.NDCG(), lo.NDCG(3), lo.NDCG(2, gain="linear", discount="reciprocal", empty=0.0), lo.DCG(), lo.DCG(4)]
+TERMS = [
+    *[lo.LambdaRank(metric) for metric in METRICS],
+    lo.LambdaRank(lo.NDCG(), truncation=3, score_gap_norm=True, log_norm=True),
+    lo.LambdaRank(lo.NDCG(), label="other", sigma=2.0),
+    lo.RankNet(),
+    lo.SquaredError(),
+    lo.SquaredError(label="other"),
+    lo.LogLoss(label="share"),
+]
+SPECS = [
+    *TERMS,
+    lo.WeightedSum([lo.LambdaRank(lo.NDCG(3)), lo.RankNet(label="other"), lo.LogLoss(label="share")], [1.0, 0.5, 2.0]),
+]
+
+
+def columns(labels):
+    return {"other": labels[::-1] % 3, "share": labels / max(1.0, labels.max(initial=0))}
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=repr)
+@settings(max_examples=25, deadline=None)
+@given(data=ranked_data())
+def test_metric(metric, data):
+    scores, labels, sizes = data
+    value = metric(scores, labels, group=sizes)
+    assert np.isfinite(value)
+    assert metric(3 * scores + (7 if np.ptp(scores) < 1e3 else 0), labels, group=sizes) == pytest.approx(
+        value, abs=1e-12
+    )
+    best = metric(labels, labels, group=sizes)
+    assert value <= best + 1e-12
+    if isinstance(metric, lo.NDCG):
+        assert 0 <= value <= 1
+        assert best == pytest.approx(1.0 if metric.empty == 1 else best)
+    doubled = metric(np.tile(scores, 2), np.tile(labels, 2), group=np.tile(sizes, 2))
+    assert doubled == pytest.approx(value, abs=1e-12)
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=repr)
+@settings(max_examples=25, deadline=None)
+@given(data=ranked_data())
+def test_gradient(spec, data):
+    scores, labels, sizes = data
+    given_columns = columns(labels)
+    before = [scores.copy(), labels.copy(), sizes.copy()]
+    grad, hess = lo.gradient(spec, scores, labels, group=sizes, columns=given_columns)
+    for array, kept in zip((scores, labels, sizes), before, strict=True):
+        np.testing.assert_array_equal(array, kept)
+    assert grad.shape == hess.shape == scores.shape
+    assert np.isfinite(grad).all()
+    assert (hess >= 0).all()
+
+    scale = 1e-9 * (1 + np.abs(grad).max())
+    terms = getattr(spec, "terms", (spec,))
+    if all(term.needs_order for term in terms):
+        for end, size in zip(np.cumsum(sizes), sizes, strict=True):
+            assert abs(grad[end - size : end].sum()) <= scale * size
+    twice = np.full(len(scores), 2.0)
+    weighted = lo.gradient(spec, scores, labels, group=sizes, weights=twice, columns=given_columns)
+    np.testing.assert_allclose(weighted[0], 2 * grad, atol=scale)
+    np.testing.assert_allclose(weighted[1], 2 * hess, rtol=1e-9, atol=1e-12)
+    plain = lo.evaluate(spec, scores, labels, group=sizes, columns=given_columns)
+    assert lo.evaluate(spec, scores, labels, group=sizes, weights=twice, columns=given_columns) == pytest.approx(plain)
+
+    # the queries in another order: the same for each row
+    order = np.concatenate([np.arange(e - s, e) for e, s in reversed(list(zip(np.cumsum(sizes), sizes, strict=True)))])
+    moved = lo.gradient(
+        spec, scores[order], labels[order], group=sizes[::-1],
+        columns={name: values[order] for name, values in given_columns.items()},
+    )  # fmt: skip
+    np.testing.assert_allclose(moved[0], grad[order], atol=1e-12)
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=repr)
+def test_specs_are_values(spec):
+    for same in (copy.deepcopy(spec), pickle.loads(pickle.dumps(spec))):
+        assert same == spec
+        assert hash(same) == hash(spec)
+    namespace = {name: getattr(lo, name) for name in lo.__all__ if name[0].isupper()}
+    assert eval(repr(spec), namespace) == spec
+    with pytest.raises(AttributeError):
+        spec.sigma = 3.0
+    names = list(lo.evaluate(spec, [0.0, 1.0], [0, 1], group=[2], other=[1, 0], share=[0, 1]))
+    assert len(set(names)) == len(names)
+    assert not any(set(name) & set(" \t\n:,") for name in names)
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=repr)
+def test_bad_input_is_named(spec):
+    good = {"scores": [0.0, 1.0], "labels": [0, 1], "group": [2], "other": [1, 0], "share": [0, 1]}
+    for change, words in (
+        ({"scores": [0.0, np.inf]}, "scores must be finite: row 1"),
+        ({"scores": [0.0]}, "scores has 1 values"),
+        ({"labels": [0, np.nan]}, "labels must be finite"),
+        ({"weights": [1, -1]}, "weights must not be negative"),
+        ({"share": [0, 1, 2]}, "column 'share' has 3 values"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            lo.gradient(spec, **{**good, **change})
