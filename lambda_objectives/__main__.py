@@ -1,0 +1,215 @@
+"""The command line: ``python -m lambda_objectives demo``, ``train`` and ``evaluate``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+from lambda_objectives.tools.console import UserError, require, table
+
+NAME = "lambda_objectives"
+USED = ("numpy", "numba", "lightgbm", "xgboost", "sklearn", "matplotlib", "tqdm")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; return the exit status: 0, 2 for the user's errors, 130 when interrupted."""
+    try:
+        arguments = _parser().parse_args(argv)
+        with _warnings_on_one_line():
+            arguments.run(arguments)
+    except UserError as error:
+        print(f"{NAME}: error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"{NAME}: interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+# -------------------------------------------------------------------------------------------------------- the commands
+
+
+def demo(arguments: argparse.Namespace) -> None:
+    """Compare both boosters' own ranking objectives with ours on simulated data."""
+    from lambda_objectives.tools.demo import run
+
+    print(run(arguments.queries, arguments.rounds, arguments.seed))
+
+
+def train(arguments: argparse.Namespace) -> None:
+    """Train on files and write the model, its metrics and the learning curve."""
+    from lambda_objectives.tools import files, scoring, training
+
+    settings = training.Settings(
+        booster=arguments.booster,
+        metric=scoring.parse_metric(arguments.metric),
+        rounds=arguments.rounds,
+        early_stopping=arguments.early_stopping,
+        train_cutoff=arguments.train_cutoff,
+        truncation=arguments.truncation,
+        seed=arguments.seed,
+        params=training.parse_params(arguments.param),
+    )
+    for module in (settings.booster, "sklearn", "matplotlib", "tqdm"):
+        require(module)  # before the work, not after it
+    out = Path(arguments.out)
+    files.refuse_existing(out, arguments.overwrite)
+    paths = {"train": arguments.train, "valid": arguments.valid, "test": arguments.test}
+    with files.all_or_nothing(out) as folder:
+        data = files.read({role: path for role, path in paths.items() if path is not None})
+        start = time.perf_counter()
+        trained = training.train(settings, data)
+        seconds = time.perf_counter() - start
+        measured = training.measure_all(settings, trained, data)
+        names = training.write(folder, settings, trained, data, measured, seconds)
+        for other in {"model.txt", "model.json"} - set(names):
+            (out / other).unlink(missing_ok=True)  # of an earlier training with the other booster
+    rounds = len(trained.curves["valid"])
+    kept = (
+        f"best of {rounds} rounds by {settings.metric.name} on valid" if settings.early_stopping else "the last round"
+    )
+    print(f"{settings.booster}, {settings.term!r}: kept round {trained.best_round}, {kept} ({seconds:.1f} s)\n")
+    print(scoring.metrics_table(measured, data))
+    print(f"\n{', '.join(names)} are in {out}")
+
+
+def evaluate(arguments: argparse.Namespace) -> None:
+    """Score a saved model on a file."""
+    from lambda_objectives.tools import files, scoring
+
+    metrics = scoring.reported(scoring.parse_metric(arguments.metric))
+    outputs = [Path(name) for name in (arguments.json, arguments.scores) if name is not None]
+    for path in outputs:
+        files.refuse_existing(path, arguments.overwrite)
+    model = scoring.load_model(arguments.model)
+    data = files.read({"data": arguments.data})
+    scores = model.scores(scoring.fit(model, data["data"]))
+    measured = {"data": scoring.measure(metrics, scores, data["data"])}
+    if arguments.json is not None:
+        queries, rows = len(data["data"].group), len(data["data"].y)
+        report = {"model": arguments.model, "booster": model.booster, "data": arguments.data}
+        text = json.dumps({**report, "queries": queries, "rows": rows, "metrics": measured["data"]}, indent=1)
+        files.write_whole(Path(arguments.json), text + "\n")
+    if arguments.scores is not None:
+        digits = 9 if model.booster == "xgboost" else 17  # of float32 and float64: what is read back is the same number
+        files.write_whole(Path(arguments.scores), "".join(f"{score:.{digits}g}\n" for score in scores.tolist()))
+    print(scoring.metrics_table(measured, data))
+
+
+# -------------------------------------------------------------------------------------------------------- the arguments
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors take one line, like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message}; {self.prog} --help says more")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog=f"python -m {NAME}",
+        description="Ranking metrics as objectives for stock LightGBM and XGBoost. Data files are in LETOR format, rows "
+        "like '2 qid:10 1:0.5 3:1.5'; .gz and .bz2 are unpacked on the way.",
+        epilog=f"exit status: 0; 2 for an error that you can put right, told in one line; 130 when interrupted",
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="versions of the package and of what it uses")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="demo | train | evaluate")
+
+    command = _command(commands, "demo", demo, "compare the boosters' own ranking objectives with ours, simulated data")
+    command.add_argument("--queries", type=_whole(8), default=2000, metavar="N", help="queries to simulate (2000)")
+    command.add_argument("--rounds", type=_whole(1), default=100, metavar="N", help="trees in each model (100)")
+    command.add_argument("--seed", type=_whole(0), default=0, metavar="N", help="another seed is another shop (0)")
+
+    command = _command(commands, "train", train, "train a booster on files, with early stopping")
+    command.add_argument("--train", required=True, metavar="FILE", help="data to train on")
+    command.add_argument("--valid", required=True, metavar="FILE", help="data that early stopping watches")
+    command.add_argument("--test", metavar="FILE", help="data to report on only")
+    command.add_argument("--booster", required=True, choices=("lightgbm", "xgboost"))
+    command.add_argument("--out", required=True, metavar="DIR", help="where to write the model and its metrics")
+    command.add_argument("--overwrite", action="store_true", help="write into DIR even if it is not empty")
+    _metric(command, "what early stopping watches, as ndcg@10, ndcg or dcg@5 (ndcg@10)")
+    command.add_argument("--rounds", type=_whole(1), default=1000, metavar="N", help="the most rounds (1000)")
+    command.add_argument("--early-stopping", type=_whole(0), default=50, metavar="N",
+                         help="stop after N rounds without a better metric (50); 0: keep all rounds")  # fmt: skip
+    command.add_argument("--train-cutoff", type=_whole(1), metavar="K",
+                         help="cut-off of the metric that is trained on (none: the whole list)")  # fmt: skip
+    command.add_argument("--truncation", type=_whole(1), metavar="K",
+                         help="train on pairs with a row among the K first ranks (none: all pairs)")  # fmt: skip
+    command.add_argument("--param", action="append", default=[], metavar="NAME=VALUE",
+                         help="a parameter of the booster; may be repeated")  # fmt: skip
+    command.add_argument("--seed", type=_whole(0), default=0, metavar="N", help="the booster's seed (0)")
+
+    command = _command(commands, "evaluate", evaluate, "score a saved model of either booster on a file")
+    command.add_argument("--model", required=True, metavar="FILE", help="what LightGBM or XGBoost saved")
+    command.add_argument("--data", required=True, metavar="FILE", help="data to score")
+    _metric(command, "a metric besides NDCG at 1, 5 and 10")
+    command.add_argument("--json", metavar="FILE", help="write the metrics there too")
+    command.add_argument("--scores", metavar="FILE", help="write the scores there, one a line")
+    command.add_argument("--overwrite", action="store_true", help="write over files that exist")
+    return parser
+
+
+def _command(commands: Any, name: str, run: Callable[[argparse.Namespace], None], text: str) -> argparse.ArgumentParser:
+    command: argparse.ArgumentParser = commands.add_parser(
+        name, help=text, description=text[0].upper() + text[1:] + "."
+    )
+    command.set_defaults(run=run)
+    return command
+
+
+def _metric(command: argparse.ArgumentParser, text: str) -> None:
+    command.add_argument("--metric", default="ndcg@10", metavar="NAME[@K]", help=text)
+
+
+def _whole(least: int) -> Callable[[str], int]:
+    """Return a reader of whole numbers from a least one on."""
+
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit()) or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least}")
+        return int(text)
+
+    return read
+
+
+class _Version(argparse.Action):
+    """Print versions and stop."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from importlib import metadata
+
+        import lambda_objectives
+
+        rows = [[NAME, lambda_objectives.__version__]]
+        for name in USED:
+            try:
+                rows.append([name, str(getattr(require(name), "__version__", ""))])
+            except UserError:
+                rows.append([name, "-"])
+        print(table(["", "version"], rows))
+        parser.exit()
+
+
+@contextmanager
+def _warnings_on_one_line() -> Iterator[None]:
+    def line(message: Warning | str, *_: object, **__: object) -> str:
+        return f"{NAME}: warning: {' '.join(str(message).split())}\n"
+
+    usual = warnings.formatwarning
+    warnings.formatwarning = line
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
+
+
+if __name__ == "__main__":
+    sys.exit(main())

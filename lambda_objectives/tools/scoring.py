@@ -1,0 +1,209 @@
+"""Metrics by name, and the scores of a saved model of either booster."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import lambda_objectives
+from lambda_objectives.metrics import NDCG
+from lambda_objectives.tools.console import UserError, explained, require, table
+from lambda_objectives.tools.files import Ranked, widen
+
+# ----------------------------------------------------------------------------------------------------------- metrics
+
+
+def parse_metric(text: str) -> Any:
+    """Return the metric of a name like ``ndcg@10``, or ``ndcg`` for no cut-off.
+
+    Raises
+    ------
+    UserError
+        For an unknown name or a cut-off that is none.
+
+    Examples
+    --------
+    >>> from lambda_objectives.tools.scoring import parse_metric
+    >>> parse_metric("dcg@5").k
+    5
+    """
+    public = {name.lower(): vars(lambda_objectives).get(name) for name in lambda_objectives.__all__}
+    known = {name: kind for name, kind in public.items() if isinstance(kind, type) and hasattr(kind, "tables")}
+    name, at, cutoff = text.partition("@")
+    kind: Any = known.get(name.lower())
+    if kind is None:
+        raise UserError(
+            f"unknown metric {text!r}: there are {', '.join(sorted(known))}, each with a cut-off as in ndcg@10"
+        )
+    if not at:
+        return with_cutoff(kind, None)
+    if not (cutoff.isascii() and cutoff.isdigit() and int(cutoff)):
+        raise UserError(f"unknown metric {text!r}: after the @ comes a whole number from 1, as in {name}@10")
+    return with_cutoff(kind, int(cutoff))
+
+
+def with_cutoff(kind: type, k: int | None) -> Any:
+    """Return a metric of a kind, cut at k."""
+    if k is None:
+        return kind()
+    if all(field.name != "k" for field in dataclasses.fields(kind)):
+        raise UserError(f"{kind.__name__.lower()} takes no cut-off")
+    return kind(k=k)
+
+
+def reported(metric: Any) -> list[Any]:
+    """Return NDCG at 1, 5 and 10, and the given metric if it is another."""
+    usual: list[Any] = [NDCG(1), NDCG(5), NDCG(10)]
+    return usual if metric.name in {m.name for m in usual} else [*usual, metric]
+
+
+def measure(metrics: Sequence[Any], scores: Any, data: Ranked) -> dict[str, float]:
+    """Return the metrics at given scores, by name.
+
+    Raises
+    ------
+    UserError
+        For labels that a metric cannot take, or scores that are not finite.
+    """
+    with explained(f"{data.path}: "):
+        return {metric.name: metric(scores, data.y, group=data.group) for metric in metrics}
+
+
+def metrics_table(measured: dict[str, dict[str, float]], data: dict[str, Ranked]) -> str:
+    """Return a table of metrics, a line a data set, with what has to be known to read it."""
+    names = list(next(iter(measured.values())))
+    rows = [
+        [role, f"{len(data[role].group)}", f"{len(data[role].y)}", *(f"{values[name]:.4f}" for name in names)]
+        for role, values in measured.items()
+    ]
+    lines = table(["", "queries", "rows", *names], rows)
+    lacking = {role: data[role].without_relevant for role in measured}
+    if any(lacking.values()):
+        counts = ", ".join(f"{count} in {role}" for role, count in lacking.items())
+        lines += f"\n\nQueries without a relevant row ({counts}) have NDCG 1, as in both boosters."
+    return lines
+
+
+# ------------------------------------------------------------------------------------------------------------ models
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A trained model of either booster.
+
+    Attributes
+    ----------
+    booster
+        "lightgbm" or "xgboost".
+    handle
+        Its Booster.
+    rounds
+        How many of its rounds count; None for all.
+    """
+
+    booster: str
+    handle: Any
+    rounds: int | None = None
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return int(self.handle.num_feature() if self.booster == "lightgbm" else self.handle.num_features())
+
+    @property
+    def first(self) -> int | None:
+        """Number of the first feature in LETOR files, for models that were trained here; else None."""
+        names = self.handle.feature_name() if self.booster == "lightgbm" else self.handle.feature_names
+        numbers = {name: number for number in (0, 1) for name in feature_names(number, 1)}
+        return numbers.get(names[0]) if names else None
+
+    def scores(self, X: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """(n,) scores, before any transformation."""
+        if self.booster == "lightgbm":
+            scores = self.handle.predict(X, raw_score=True, num_iteration=self.rounds)
+        else:
+            rounds = (0, self.rounds or 0)
+            matrix = require("xgboost").DMatrix(X)
+            scores = self.handle.predict(matrix, output_margin=True, iteration_range=rounds, validate_features=False)
+        if scores.ndim != 1:
+            raise UserError(f"the model has {scores.shape[1]} outputs a row, a ranking needs one score")
+        return np.asarray(scores)
+
+    def save(self, folder: Path) -> Path:
+        """Write the model in its booster's format: model.txt or model.json."""
+        if self.booster == "lightgbm":
+            self.handle.save_model(folder / "model.txt", num_iteration=self.rounds)
+            return folder / "model.txt"
+        handle = self.handle if self.rounds is None else self.handle[: self.rounds]
+        handle.save_model(folder / "model.json")
+        return folder / "model.json"
+
+
+def feature_names(first: int, width: int) -> list[str]:
+    """Names of features for a booster, which keep their numbers in the file."""
+    return [f"feature_{number}" for number in range(first, first + width)]
+
+
+def load_model(path: str) -> Model:
+    """Read a model of either booster, recognised by what is in the file.
+
+    Raises
+    ------
+    UserError
+        For a file that is missing or no such model.
+    """
+    with explained():
+        content = Path(path).read_bytes()
+    broken = f"{path}: not a whole model of "
+    if content.startswith(b"tree"):
+        lightgbm = require("lightgbm")
+        if b"\nend of trees" not in content:  # LightGBM would end the process
+            raise UserError(broken + "LightGBM: the end of the file is missing")
+        with explained(broken + "LightGBM: "), silent_stderr():
+            return Model("lightgbm", lightgbm.Booster(model_str=content.decode("utf-8")))
+    if content.startswith(b"{"):
+        handle = require("xgboost").Booster()
+        with explained(broken + "XGBoost: "):
+            handle.load_model(bytearray(content))
+        return Model("xgboost", handle)
+    raise UserError(f"{path}: neither a model that LightGBM saved (text) nor one of XGBoost (JSON or UBJSON)")
+
+
+def fit(model: Model, data: Ranked) -> npt.NDArray[Any]:
+    """Return the features of a file as a model wants them: trailing ones that the file lacks are 0.
+
+    Raises
+    ------
+    UserError
+        If the file has more features than the model, or counts them from another number.
+    """
+    X = data.X
+    if model.first == 0 and data.first == 1:
+        X = np.hstack([np.zeros((len(X), 1)), X])
+    elif model.first == 1 and data.first == 0:
+        raise UserError(f"{data.path}: features are numbered from 0, those of the model from 1")
+    if X.shape[1] > model.width:
+        raise UserError(f"{data.path}: the file has {X.shape[1]} features, the model {model.width}")
+    return widen(X, model.width)
+
+
+@contextmanager
+def silent_stderr() -> Iterator[None]:
+    """Discard what LightGBM writes to stderr besides raising an error; Python's own stderr is the same place."""
+    kept = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
