@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from lambda_objectives.tools.console import UserError, require, table
+from lambda_objectives.tools.console import UserError, plain, require, table
 
 NAME = "lambda_objectives"
 USED = ("numpy", "numba", "lightgbm", "xgboost", "sklearn", "matplotlib", "tqdm")
@@ -46,8 +46,9 @@ def demo(arguments: argparse.Namespace) -> None:
 def train(arguments: argparse.Namespace) -> None:
     """Train on files and write the model, its metrics and the learning curve."""
     from lambda_objectives.tools import files, scoring, training
+    from lambda_objectives.tools.settings import Settings, parse_params
 
-    settings = training.Settings(
+    settings = Settings(
         booster=arguments.booster,
         metric=scoring.parse_metric(arguments.metric),
         rounds=arguments.rounds,
@@ -55,7 +56,7 @@ def train(arguments: argparse.Namespace) -> None:
         train_cutoff=arguments.train_cutoff,
         truncation=arguments.truncation,
         seed=arguments.seed,
-        params=training.parse_params(arguments.param),
+        params=parse_params(arguments.param),
     )
     for module in (settings.booster, "sklearn", "matplotlib", "tqdm"):
         require(module)  # before the work, not after it
@@ -71,11 +72,12 @@ def train(arguments: argparse.Namespace) -> None:
         names = training.write(folder, settings, trained, data, measured, seconds)
         for other in {"model.txt", "model.json"} - set(names):
             (out / other).unlink(missing_ok=True)  # of an earlier training with the other booster
-    rounds = len(trained.curves["valid"])
-    kept = (
-        f"best of {rounds} rounds by {settings.metric.name} on valid" if settings.early_stopping else "the last round"
-    )
-    print(f"{settings.booster}, {settings.term!r}: kept round {trained.best_round}, {kept} ({seconds:.1f} s)\n")
+    kept = f"round {trained.best_round} of {len(trained.curves['valid'])} is kept"
+    if settings.early_stopping:
+        kept += f", the best by {settings.metric.name} on valid"
+        if trained.best_round == settings.rounds:
+            kept += ": more --rounds may do better"
+    print(f"{settings.booster}, LambdaRank on {settings.term.name}: {kept}\n")
     print(scoring.metrics_table(measured, data))
     print(f"\n{', '.join(names)} are in {out}")
 
@@ -116,15 +118,15 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog=f"python -m {NAME}",
-        description="Ranking metrics as objectives for stock LightGBM and XGBoost. Data files are in LETOR format, rows "
-        "like '2 qid:10 1:0.5 3:1.5'; .gz and .bz2 are unpacked on the way.",
-        epilog=f"exit status: 0; 2 for an error that you can put right, told in one line; 130 when interrupted",
+        description="Ranking metrics as objectives for stock LightGBM and XGBoost. Data files are in LETOR format, "
+        "rows like '2 qid:10 1:0.5 3:1.5'; .gz and .bz2 are unpacked on the way.",
+        epilog="exit status: 0; 2 for an error that you can put right, told in one line; 130 when interrupted",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="versions of the package and of what it uses")
     commands = parser.add_subparsers(title="commands", required=True, metavar="demo | train | evaluate")
 
     command = _command(commands, "demo", demo, "compare the boosters' own ranking objectives with ours, simulated data")
-    command.add_argument("--queries", type=_whole(8), default=2000, metavar="N", help="queries to simulate (2000)")
+    command.add_argument("--queries", type=_whole(8), default=6000, metavar="N", help="queries to simulate (6000)")
     command.add_argument("--rounds", type=_whole(1), default=100, metavar="N", help="trees in each model (100)")
     command.add_argument("--seed", type=_whole(0), default=0, metavar="N", help="another seed is another shop (0)")
 
@@ -184,8 +186,6 @@ class _Version(argparse.Action):
     """Print versions and stop."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        from importlib import metadata
-
         import lambda_objectives
 
         rows = [[NAME, lambda_objectives.__version__]]
@@ -201,7 +201,7 @@ class _Version(argparse.Action):
 @contextmanager
 def _warnings_on_one_line() -> Iterator[None]:
     def line(message: Warning | str, *_: object, **__: object) -> str:
-        return f"{NAME}: warning: {' '.join(str(message).split())}\n"
+        return f"{NAME}: warning: {plain(str(message))}\n"
 
     usual = warnings.formatwarning
     warnings.formatwarning = line

@@ -90,8 +90,7 @@ class Run:
         weights, self.rule_state, log = self.spec.update(self.rule_state, costs)
         grad, hess = self._weighted(weights)
         for name, values in (("gradient", grad), ("Hessian", hess)):
-            if not np.isfinite(values.sum(dtype=np.float64)):
-                require_finite(f"{name} (scores or weights too large?)", values)
+            require_finite(f"{name} (scores or weights too large?)", values)
         self.record(self._readings(costs) | {name: Reading(value, False) for name, value in log.items()})
         self.rounds += 1
         return grad, hess

@@ -49,8 +49,9 @@ class Table:
         return 0.5 + np.arange(len(self.group)) % 3
 
     def part(self, rows):
-        """Some of the queries, whole."""
-        group = np.unique(self.qid[rows], return_counts=True)[1]
+        """Some of the queries, whole, in the order of the rows given."""
+        borders = np.flatnonzero(np.diff(self.qid[rows], prepend=-1, append=-1))
+        group = np.diff(borders)
         return Table(self.X[rows], self.y[rows], group, {name: values[rows] for name, values in self.columns.items()})
 
     def ndcg(self, scores):
@@ -60,8 +61,8 @@ class Table:
         return lo.evaluate(spec, scores, self.y, group=self.group, weights=weights, columns=self.columns)
 
     def assert_ranked_well(self, scores, own):
-        """Near the NDCG@10 that the booster's own objective reaches; scores at random reach 0.54."""
-        assert self.ndcg(scores) > max(own - 0.03, 0.8)
+        """Near the NDCG@10 of 0.9 that the booster's own objective reaches; scores at random reach 0.54."""
+        assert self.ndcg(scores) > max(own - 0.04, 0.8)
 
     def assert_history(self, history, staged, spec=SPEC, weights=None):
         """One entry for each round's scores, of all that `evaluate` knows, and equal to it."""
@@ -71,4 +72,4 @@ class Table:
             np.testing.assert_allclose(values, [entry[name] for entry in wanted], rtol=1e-5, err_msg=name)
 
 
-TRAIN, TEST = Table.random(60, seed=1), Table.random(60, seed=2)
+TRAIN, TEST = Table.random(90, seed=1), Table.random(60, seed=2)

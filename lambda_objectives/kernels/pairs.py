@@ -19,7 +19,7 @@ from lambda_objectives.kernels.threads import longest, run_parts
 
 VECTOR = 16
 FAST_RANGE = 80.0  # widest sigma * (max - min) of the fast path: e^-40 to e^40, and products of two, are normal float32
-ONE, ZERO, GAP = np.float32(1.0), np.float32(0.0), np.float32(0.01)
+ONE, ZERO = np.float32(1.0), np.float32(0.0)
 LOG2E, LN2 = np.float32(1.4426950408889634), np.float32(0.6931471805599453)
 LN2_HIGH, LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)  # their sum is ln 2, the first one is exact
 ROOT_HALF_BITS, MANTISSA_BITS = np.int32(0x3F3504F3), np.int32(23)
@@ -33,8 +33,8 @@ L4, L5, L6 = np.float32(0.20491795), np.float32(-0.18680964), np.float32(0.11931
 @compiled
 def _exp(x):
     """e^x in float32 for |x| <= 87."""
-    k = np.int32(math.floor(x * LOG2E + np.float32(0.5)))
-    whole = np.float32(k)
+    whole = np.floor(x * LOG2E + np.float32(0.5))
+    k = np.int32(whole)
     r = x - whole * LN2_HIGH - whole * LN2_LOW
     p = E0 + r * (E1 + r * (E2 + r * (E3 + r * (E4 + r * E5))))
     return p * np.int32(np.int32(k + np.int32(127)) << MANTISSA_BITS).view(np.float32)
@@ -87,19 +87,19 @@ def _exact_query(a, n, kind, by_label, level, discount, truncation, sigma, gaps,
 
 
 @compiled(inline="always")
-def _better_rows(
-    kind, gaps, count, better, worse, inverse_sigma,
-    level, discount, x, e, g, h, b_level, b_discount, b_x, b_e, b_g, b_h, w,
-):  # fmt: skip
-    """Each of the `count` better rows against the first worse[c] rows of a block (b_); returns sums of g and of cost.
+def _better_rows(kind, gaps, count, better, worse, own, block, w):
+    """Each of the `count` better rows against the first worse[c] rows of a block; returns the sums of g and of cost.
 
-    Gradients are added to g and h for the better rows, to b_g and b_h for the worse ones. The inner loops run over
-    whole vectors, of the length that LLVM makes of each: a rest of a few rows, done one by one, would take longer.
+    own and block are (level, discount, score, e, g, h) of rows by ascending label: gradients are added to own's g and h
+    for the better rows, to block's for the worse ones; w is scratch. The inner loops run over whole vectors, of the
+    length that LLVM makes of each: a rest of a few rows, done one by one, would take longer.
     """
+    level, discount, score, e, g, h = own
+    b_level, b_discount, b_score, b_e, b_g, b_h = block
     total_g, total_c = 0.0, 0.0
     for c in range(count):
         i, m = better[c], worse[c]
-        level_h, discount_h, x_h, e_h = level[i], discount[i], x[i], e[i]
+        level_h, discount_h, score_h, e_h = level[i], discount[i], score[i], e[i]
         whole = (m + 2 * VECTOR - 1) // (2 * VECTOR) * (2 * VECTOR)
         if kind == ADDITIVE:
             for j in range(whole):
@@ -109,7 +109,7 @@ def _better_rows(
                 w[j] = ONE if b_level[j] < level_h else ZERO
         if gaps:
             for j in range(whole):
-                w[j] /= GAP + abs(x_h - b_x[j]) * inverse_sigma
+                w[j] /= 0.01 + abs(score_h - b_score[j])
         sum_g, sum_h, sum_c = ZERO, ZERO, ZERO
         for j in range((m + VECTOR - 1) // VECTOR * VECTOR):
             r = ONE / (e_h + b_e[j])
@@ -130,27 +130,40 @@ def _better_rows(
 
 # The same, compiled once for each kind: with `kind` known LLVM sees straight loops and makes code twice as fast.
 @compiled
-def _better_rows_additive(
-    count, better, worse, level, discount, x, e, g, h, b_level, b_discount, b_x, b_e, b_g, b_h, w
-):
-    return _better_rows(ADDITIVE, False, count, better, worse, ONE, level, discount, x, e, g, h, b_level, b_discount, b_x, b_e, b_g, b_h, w)  # fmt: skip  # noqa: E501
+def _better_rows_additive(count, better, worse, own, block, w):
+    return _better_rows(ADDITIVE, False, count, better, worse, own, block, w)
 
 
 @compiled
-def _better_rows_unit(count, better, worse, level, discount, x, e, g, h, b_level, b_discount, b_x, b_e, b_g, b_h, w):
-    return _better_rows(UNIT, False, count, better, worse, ONE, level, discount, x, e, g, h, b_level, b_discount, b_x, b_e, b_g, b_h, w)  # fmt: skip  # noqa: E501
+def _better_rows_unit(count, better, worse, own, block, w):
+    return _better_rows(UNIT, False, count, better, worse, own, block, w)
 
 
 @compiled
-def _pairs_against(
-    kind, gaps, count, better, worse, inverse_sigma,
-    level, discount, x, e, g, h, b_level, b_discount, b_x, b_e, b_g, b_h, w,
-):  # fmt: skip
+def _pairs_against(kind, gaps, count, better, worse, own, block, w):
     if gaps:
-        return _better_rows(kind, True, count, better, worse, inverse_sigma, level, discount, x, e, g, h, b_level, b_discount, b_x, b_e, b_g, b_h, w)  # fmt: skip  # noqa: E501
+        return _better_rows(kind, True, count, better, worse, own, block, w)
     if kind == ADDITIVE:
-        return _better_rows_additive(count, better, worse, level, discount, x, e, g, h, b_level, b_discount, b_x, b_e, b_g, b_h, w)  # fmt: skip  # noqa: E501
-    return _better_rows_unit(count, better, worse, level, discount, x, e, g, h, b_level, b_discount, b_x, b_e, b_g, b_h, w)  # fmt: skip  # noqa: E501
+        return _better_rows_additive(count, better, worse, own, block, w)
+    return _better_rows_unit(count, better, worse, own, block, w)
+
+
+@compiled
+def _new_block(longest):
+    """Scratch for (level, discount, score, e, g, h) of a query's rows, filled up to whole vectors."""
+    n = longest + 2 * VECTOR
+    f = np.float32
+    return np.empty(n, f), np.empty(n, f), np.empty(n), np.empty(n, f), np.empty(n, f), np.empty(n, f)
+
+
+@compiled
+def _close_block(block, n):
+    """Fill up n rows to whole vectors with rows too good to be the worse of any pair, and set all gradients to 0."""
+    level, discount, score, e, g, h = block
+    for i in range(n, n + 2 * VECTOR):
+        level[i], discount[i], score[i], e[i] = np.inf, ZERO, 0.0, ONE
+    for i in range(n + 2 * VECTOR):
+        g[i], h[i] = ZERO, ZERO
 
 
 @compiled
@@ -158,17 +171,15 @@ def _pair_part(
     first, last, longest, kind, by_label, level, discount, truncation, sigma, gap_norm, log_norm,
     exact, scores, ptr, order, rank, weights, grad, hess, cost,
 ):  # fmt: skip
-    width = longest + 4 * VECTOR
-    # of the rows of a query by ascending label: what the pair loops read and write
-    levels, discounts, x, e = _floats(width), _floats(width), _floats(width), _floats(width)
-    g, h, w = _floats(width), _floats(width), _floats(width)
-    better, worse = _integers(width), _integers(width)  # rows that are the better of a pair, and how many are worse
-    # the same for the rows among the first `truncation` ranks, against which the rows below them are compared
-    top_levels, top_discounts, top_x, top_e = _floats(width), _floats(width), _floats(width), _floats(width)
-    top_g, top_h = _floats(width), _floats(width)
-    top, below_top, top_worse = _integers(width), _integers(width), _integers(width)
+    rows = _new_block(longest)  # of a query, by ascending label
+    r_level, r_discount, r_score, r_e, r_g, r_h = rows
+    top = _new_block(longest)  # of those among its first `truncation` ranks, against which the rows below are compared
+    t_level, t_discount, t_score, t_e, t_g, t_h = top
+    better, worse = np.empty(longest, np.int32), np.empty(longest, np.int32)  # rows, and how many are worse
+    below, t_worse = np.empty(longest, np.int32), np.empty(longest, np.int32)  # the same for rows below the top
+    place = np.empty(longest + 1, np.int32)  # of the rows of top among rows
+    w = np.empty(longest + 2 * VECTOR, np.float32)
     exact_g, exact_h = np.empty(longest), np.empty(longest)
-    inverse_sigma = np.float32(1.0 / sigma)
     for q in range(first, last):
         a = ptr[q]
         n = ptr[q + 1] - a
@@ -193,54 +204,44 @@ def _pair_part(
         middle = 0.5 * (low + high)
         for i in range(n):
             row = a + by_label[a + i]
-            levels[i], discounts[i] = level[a + i], discount[rank[row]]
-            x[i] = sigma * (scores[row] - middle)
-        for i in range(n, n + 2 * VECTOR):  # up to whole vectors: rows too good to be the worse of any pair
-            levels[i], discounts[i], x[i] = np.inf, ZERO, ZERO
-        for i in range(n + 2 * VECTOR):
-            e[i], g[i], h[i] = _exp(x[i]), ZERO, ZERO
-        n_top, n_better, n_below, m = n, 0, 0, 0
-        if truncation < n:
+            r_level[i], r_discount[i], r_score[i] = level[a + i], discount[rank[row]], scores[row]
+            r_e[i] = sigma * (scores[row] - middle)
+        for i in range(n):
+            r_e[i] = _exp(r_e[i])
+        _close_block(rows, n)
+        n_better, n_below, m = 0, 0, 1
+        while r_level[m] == r_level[0]:
+            m += 1
+        for i in range(m, n):
+            if r_level[i] > r_level[i - 1]:
+                m = i
+            if truncation >= n or rank[a + by_label[a + i]] < truncation:
+                better[n_better], worse[n_better] = i, m
+                n_better += 1
+            else:
+                below[n_below] = i
+                n_below += 1
+        total_g, total_c = _pairs_against(kind, gaps, n_better, better, worse, rows, rows, w)
+        if n_below:
             n_top = 0
             for i in range(n):  # no branch: it would be guessed wrong for every other row
-                top[n_top] = i
+                place[n_top] = i
                 n_top += rank[a + by_label[a + i]] < truncation
-        for i in range(n):
-            if i > 0 and levels[i] > levels[i - 1]:
-                m = i
-            if m > 0:
-                if n_top == n or rank[a + by_label[a + i]] < truncation:
-                    better[n_better], worse[n_better] = i, m
-                    n_better += 1
-                else:
-                    below_top[n_below] = i
-                    n_below += 1
-        total_g, total_c = _pairs_against(
-            kind, gaps, n_better, better, worse, inverse_sigma,
-            levels, discounts, x, e, g, h, levels, discounts, x, e, g, h, w,
-        )  # fmt: skip
-        if n_below:
             for t in range(n_top):
-                i = top[t]
-                top_levels[t], top_discounts[t], top_x[t], top_e[t] = levels[i], discounts[i], x[i], e[i]
-            for t in range(n_top, n_top + 2 * VECTOR):
-                top_levels[t], top_discounts[t], top_x[t], top_e[t] = np.inf, ZERO, ZERO, ONE
-            for t in range(n_top + 2 * VECTOR):
-                top_g[t], top_h[t] = ZERO, ZERO
+                i = place[t]
+                t_level[t], t_discount[t], t_score[t], t_e[t] = r_level[i], r_discount[i], r_score[i], r_e[i]
+            _close_block(top, n_top)
             m = 0
             for c in range(n_below):
-                while m < n_top and top_levels[m] < levels[below_top[c]]:
+                while m < n_top and t_level[m] < r_level[below[c]]:
                     m += 1
-                top_worse[c] = m
-            sum_g, sum_c = _pairs_against(
-                kind, gaps, n_below, below_top, top_worse, inverse_sigma, levels, discounts, x, e, g, h,
-                top_levels, top_discounts, top_x, top_e, top_g, top_h, w,
-            )  # fmt: skip
+                t_worse[c] = m
+            sum_g, sum_c = _pairs_against(kind, gaps, n_below, below, t_worse, rows, top, w)
             total_g += sum_g
             total_c += sum_c
             for t in range(n_top):
-                g[top[t]] += top_g[t]
-                h[top[t]] += top_h[t]
+                r_g[place[t]] += t_g[t]
+                r_h[place[t]] += t_h[t]
 
         total = 2 * sigma * total_g
         factor = math.log2(1 + total) / total if log_norm and total > 0 else 1.0
@@ -248,21 +249,11 @@ def _pair_part(
         scale_g, scale_h = np.float32(sigma * factor), np.float32(sigma * sigma * factor)
         for i in range(n):
             row = a + by_label[a + i]
-            grad[row], hess[row] = scale_g * g[i], scale_h * h[i]
+            grad[row], hess[row] = scale_g * r_g[i], scale_h * r_h[i]
         if len(weights):
             for i in range(a, a + n):
                 grad[i] *= weights[i]
                 hess[i] *= weights[i]
-
-
-@compiled
-def _floats(width):
-    return np.empty(width, np.float32)
-
-
-@compiled
-def _integers(width):
-    return np.empty(width, np.int32)
 
 
 def pair_gradients(pairs, scores, ptr, order, rank, weights, grad, hess, cost, parts):

@@ -31,20 +31,25 @@ def explained(what: str = "") -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
-        raise UserError(what + _plain(error)) from error
+        raise UserError(what + _said(error)) from error
     except Exception as error:
         if type(error).__name__ != "LightGBMError":  # by name: LightGBM need not be there
             raise
-        raise UserError(what + _plain(error)) from error
+        raise UserError(what + _said(error)) from error
 
 
-def _plain(error: Exception) -> str:
-    """Say what an error says, without the boosters' places in their sources and stacks."""
+def _said(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
-    text = str(error).partition("\nStack trace:")[0]
-    text = re.sub(r"^\[\d\d:\d\d:\d\d\] \S+:\d+: ", "", text)  # XGBoost
-    return re.sub(r" at \S+, line \d+ \.\s*$", "", text)  # LightGBM
+    return plain(str(error))
+
+
+def plain(text: str) -> str:
+    """Take times, stacks and places in the boosters' sources out of what they say, and put it on one line."""
+    text = text.partition("\nStack trace:")[0]
+    text = re.sub(r"^\[\d\d:\d\d:\d\d\] (WARNING: )?\S+:\d+: ", "", text)  # XGBoost
+    text = re.sub(r" at \S+, line \d+ \.\s*$", "", text)  # LightGBM
+    return " ".join(text.split())
 
 
 def require(module: str) -> Any:

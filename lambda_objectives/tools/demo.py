@@ -15,12 +15,13 @@ import numpy.typing as npt
 import lambda_objectives as lo
 from lambda_objectives.tools.console import progress, require, table
 from lambda_objectives.tools.datasets import ProductSearch, product_search
+from lambda_objectives.tools.training import xgboost_callback
 
 METRICS = (lo.NDCG(1), lo.NDCG(5), lo.NDCG(10))
 TERM = lo.LambdaRank(lo.NDCG())
 PARAMS: dict[str, dict[str, Any]] = {
-    "lightgbm": {"learning_rate": 0.1, "num_leaves": 31, "verbosity": -1},
-    "xgboost": {"learning_rate": 0.1, "max_depth": 5, "min_child_weight": 1e-3, "base_score": 0.0},
+    "lightgbm": {"learning_rate": 0.1, "num_leaves": 31, "num_threads": 1, "verbosity": -1},
+    "xgboost": {"learning_rate": 0.1, "max_depth": 5, "nthread": 1, "min_child_weight": 1e-3, "base_score": 0.0},
 }
 OWN = {"lightgbm": "lambdarank", "xgboost": "rank:ndcg"}
 TITLES = {"lightgbm": "LightGBM", "xgboost": "XGBoost"}
@@ -46,13 +47,8 @@ class Outcome:
     ours: bool
     scores: Floats = field(repr=False)  # of the held-out rows
     ndcg: tuple[float, ...]  # on the held-out queries
-    seconds: float  # of training
+    seconds: float  # CPU time of training
     gradient: float  # CPU milliseconds a round
-
-    @property
-    def title(self) -> str:
-        """Booster and objective."""
-        return f"{TITLES[self.booster]}, {'ours' if self.ours else OWN[self.booster]}"
 
 
 def run(queries: int, rounds: int, seed: int) -> str:
@@ -78,6 +74,10 @@ def run(queries: int, rounds: int, seed: int) -> str:
     return _report(outcomes, train, held_out, rounds)
 
 
+def _title(booster: str, ours: bool) -> str:
+    return f"{TITLES[booster]}, {'ours' if ours else OWN[booster]}"
+
+
 def _split(data: ProductSearch, queries: int) -> tuple[Part, Part]:
     rows = int(data.group[:queries].sum())
     return (
@@ -88,15 +88,13 @@ def _split(data: ProductSearch, queries: int) -> tuple[Part, Part]:
 
 def _outcome(booster: str, ours: bool, train: Part, held_out: Part, rounds: int, seed: int) -> Outcome:
     fit = _fit_lightgbm if booster == "lightgbm" else _fit_xgboost
-    if ours:
-        gradient = _our_gradient(booster, train, seed)  # first: it compiles what training uses
-    else:
-        gradient = _own_gradient(booster, train, seed)
+    measured = _our_gradient if ours else _own_gradient
+    gradient = measured(booster, train, seed)  # before training: ours compiles, the first time
     objective = lo.Objective(TERM) if ours else OWN[booster]
-    with progress(rounds, f"{TITLES[booster]}, {'ours' if ours else OWN[booster]}") as bar:
-        start = time.perf_counter()
+    with progress(rounds, _title(booster, ours)) as bar:
+        start = time.process_time()
         predict = fit(objective, train, rounds, seed, lambda: bar.update(1))
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
     scores = np.asarray(predict(held_out.X), dtype=np.float64)
     ndcg = tuple(metric(scores, held_out.y, group=held_out.group) for metric in METRICS)
     return Outcome(booster, ours, scores, ndcg, seconds, gradient)
@@ -122,21 +120,16 @@ def _fit_xgboost(
 ) -> Callable[[npt.NDArray[Any]], Any]:
     import xgboost
 
-    class Tick(xgboost.callback.TrainingCallback):  # type: ignore[misc]
-        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-            tick()
-            return False
-
     params = {**PARAMS["xgboost"], "seed": seed}
     if isinstance(objective, str):
         params["objective"], objective = objective, None
-    data = xgboost.DMatrix(train.X, train.y)
+    data = xgboost.DMatrix(train.X, train.y, nthread=1)
     data.set_group(train.group)
-    model = xgboost.train(params, data, rounds, obj=objective, callbacks=[Tick()])
+    model = xgboost.train(params, data, rounds, obj=objective, callbacks=[xgboost_callback(tick)])
     return lambda X: model.predict(xgboost.DMatrix(X), output_margin=True)
 
 
-# ------------------------------------------------------------------------------- CPU time of a gradient, in milliseconds
+# ------------------------------------------------------------------------------ CPU time of a gradient, in milliseconds
 
 
 def _our_gradient(booster: str, train: Part, seed: int) -> float:
@@ -174,12 +167,11 @@ def _small_rounds(booster: str, objective: str, train: Part, seed: int) -> float
     if booster == "lightgbm":
         import lightgbm
 
-        small = {"num_leaves": 2, "num_threads": 1, "boost_from_average": False}
-        model = lightgbm.Booster({**params, **small}, data)
+        model = lightgbm.Booster({**params, "num_leaves": 2, "boost_from_average": False}, data)
         return _milliseconds(lambda _: model.update())
     import xgboost
 
-    model = xgboost.Booster({**params, "max_depth": 1, "nthread": 1}, [data])
+    model = xgboost.Booster({**params, "max_depth": 1}, [data])
     return _milliseconds(lambda round_: model.update(data, round_))
 
 
@@ -212,19 +204,22 @@ def _milliseconds(call: Callable[[int], Any]) -> float:
 
 
 def _report(outcomes: list[Outcome], train: Part, held_out: Part, rounds: int) -> str:
-    header = ["", *(metric.name.upper() for metric in METRICS), "training, s", "gradient, CPU ms a round"]
-    rows = [[o.title, *(f"{value:.4f}" for value in o.ndcg), f"{o.seconds:.2f}", f"{o.gradient:.2f}"] for o in outcomes]
+    header = ["", *(metric.name.upper() for metric in METRICS), "training, CPU s", "gradient, CPU ms a round"]
+    rows = [
+        [_title(o.booster, o.ours), *(f"{value:.4f}" for value in o.ndcg), f"{o.seconds:.2f}", f"{o.gradient:.2f}"]
+        for o in outcomes
+    ]
     size = (
         f"Simulated product search: trained on {len(train.group)} queries ({len(train.y)} rows), {rounds} rounds; "
-        f"NDCG on {len(held_out.group)} other queries. Ours is {TERM!r}."
+        f"NDCG on {len(held_out.group)} other queries. Ours is LambdaRank(NDCG())."
     )
     pairs = [(outcomes[0], outcomes[1]), (outcomes[2], outcomes[3])]
     seen = [_comparison(own, ours, held_out) for own, ours in pairs]
     footnote = (
-        "Gradient: CPU time on one thread, median of a few rounds, real-valued scores. Boosters do not show their "
-        "gradients, so theirs is a round of a two-leaf model on one binary feature, less the same round with squared "
-        "error; ours is a call of the objective on the same labels and queries, at scores that change a little. "
-        "Training: wall time with all threads, data set included. Within a booster both models have the same parameters."
+        "Within a booster both models have the same parameters. Times are CPU times on one thread: of training, with "
+        "the binning of the data; of the gradient alone, as a median. Boosters do not show their gradients, so theirs "
+        "is a round of a two-leaf model on one binary feature, less the same round with squared error; ours is a call "
+        "of the objective on the same labels and queries, at real-valued scores that change a little each time."
     )
     blocks = [_wrapped(size), table(header, rows), *(_wrapped(text) for text in seen), _wrapped(footnote)]
     return "\n\n".join(blocks)
@@ -235,21 +230,16 @@ def _comparison(own: Outcome, ours: Outcome, held_out: Part) -> str:
     differences = _per_query(ours.scores, held_out) - _per_query(own.scores, held_out)
     mean = float(differences.mean())
     error = float(differences.std(ddof=1) / np.sqrt(len(differences)))
-    words = "the same" if mean == 0 else f"{abs(mean):.4f} {'higher' if mean > 0 else 'lower'}"
-    verdict = "more than chance explains" if abs(mean) > 2 * error else "no more than chance explains"
-    text = (
-        f"{TITLES[own.booster]}: with ours, {METRICS[-1].name.upper()} is {words} than with {OWN[own.booster]}; with a "
-        f"standard error of {error:.4f} over the held-out queries, that is {verdict}."
-    )
+    text = f"{TITLES[own.booster]}: {METRICS[-1].name.upper()} with ours is "
     if mean == 0:
-        text = f"{TITLES[own.booster]}: with ours, {METRICS[-1].name.upper()} is the same as with {OWN[own.booster]}."
+        text += f"the same as with {OWN[own.booster]}"
+    else:
+        text += f"{abs(mean):.4f} {'higher' if mean > 0 else 'lower'} than with {OWN[own.booster]}, "
+        text += f"{'more' if abs(mean) > 2 * error else 'no more'} than chance explains (standard error {error:.4f})"
+    text += f". Training with ours takes {ours.seconds / own.seconds:.2f} times the CPU time"
     if own.gradient > 0 and ours.gradient > 0:
-        text += f" Our gradient takes {_times(ours.gradient / own.gradient)} CPU time,"
-    return f"{text} the whole training {_times(ours.seconds / own.seconds)} time."
-
-
-def _times(ratio: float) -> str:
-    return f"{ratio:.2f} times its"
+        text += f", the gradient alone {ours.gradient / own.gradient:.2f} times"
+    return text + "."
 
 
 def _per_query(scores: Floats, part: Part) -> Floats:

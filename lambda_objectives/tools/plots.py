@@ -39,7 +39,8 @@ def learning_curve(
     --------
     >>> from matplotlib.figure import Figure
     >>> from lambda_objectives.tools.plots import learning_curve
-    >>> axes = learning_curve(Figure().add_subplot(), {"train": [0.5, 0.7, 0.8], "valid": [0.5, 0.6, 0.5]}, 2, "ndcg@10")
+    >>> curves = {"train": [0.5, 0.7, 0.8], "valid": [0.5, 0.6, 0.5]}
+    >>> axes = learning_curve(Figure().add_subplot(), curves, 2, "ndcg@10")
     >>> axes.get_xlabel(), axes.get_ylabel()
     ('round', 'ndcg@10')
     """

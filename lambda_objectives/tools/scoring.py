@@ -127,12 +127,12 @@ class Model:
 
     def scores(self, X: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """(n,) scores, before any transformation."""
-        if self.booster == "lightgbm":
-            scores = self.handle.predict(X, raw_score=True, num_iteration=self.rounds)
-        else:
-            rounds = (0, self.rounds or 0)
-            matrix = require("xgboost").DMatrix(X)
-            scores = self.handle.predict(matrix, output_margin=True, iteration_range=rounds, validate_features=False)
+        with explained("the model cannot score the data: "):
+            if self.booster == "lightgbm":
+                scores = self.handle.predict(X, raw_score=True, num_iteration=self.rounds)
+            else:
+                matrix, options = require("xgboost").DMatrix(X), {"output_margin": True, "validate_features": False}
+                scores = self.handle.predict(matrix, iteration_range=(0, self.rounds or 0), **options)
         if scores.ndim != 1:
             raise UserError(f"the model has {scores.shape[1]} outputs a row, a ranking needs one score")
         return np.asarray(scores)

@@ -9,8 +9,8 @@ import platform
 import re
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,67 +19,8 @@ import numpy as np
 import lambda_objectives as lo
 from lambda_objectives.tools.console import UserError, explained, progress, require
 from lambda_objectives.tools.files import Ranked
-from lambda_objectives.tools.scoring import Model, feature_names, measure, reported, silent_stderr, with_cutoff
-
-DEFAULTS: dict[str, dict[str, Any]] = {
-    "lightgbm": {"learning_rate": 0.05, "verbosity": -1},
-    "xgboost": {"learning_rate": 0.05, "min_child_weight": 1e-3, "base_score": 0.0},
-}
-ALIASES = {"learning_rate": ("eta", "shrinkage_rate"), "verbosity": ("verbose",)}
-RESERVED = {  # what has an option of its own
-    "--metric": ("objective", "objective_type", "app", "application", "loss", "metric", "metrics", "eval_metric"),
-    "--rounds": ("num_iterations", "num_iteration", "n_iter", "num_trees", "num_round", "num_rounds", "num_boost_round",
-                 "n_estimators", "nrounds"),
-    "--early-stopping": ("early_stopping_round", "early_stopping_rounds", "early_stopping", "n_iter_no_change"),
-    "--seed": ("seed", "random_seed", "random_state"),
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to train.
-
-    Attributes
-    ----------
-    booster
-        "lightgbm" or "xgboost".
-    metric
-        What early stopping watches on the validation file.
-    rounds
-        The most rounds to train.
-    early_stopping
-        Stop after so many rounds without a better metric; 0 trains and keeps all rounds.
-    train_cutoff, truncation
-        Cut-off of the metric that is trained on, and `LambdaRank`'s truncation.
-    seed
-        The booster's seed.
-    params
-        The booster's parameters.
-    """
-
-    booster: str
-    metric: Any
-    rounds: int = 1000
-    early_stopping: int = 50
-    train_cutoff: int | None = None
-    truncation: int | None = None
-    seed: int = 0
-    params: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def term(self) -> lo.LambdaRank:
-        """What is trained on: the watched metric without its cut-off, unless one was asked for."""
-        return lo.LambdaRank(with_cutoff(type(self.metric), self.train_cutoff), truncation=self.truncation)
-
-    @property
-    def all_params(self) -> dict[str, Any]:
-        """The user's parameters, and defaults where the user says nothing."""
-        defaults = {
-            name: value
-            for name, value in DEFAULTS[self.booster].items()
-            if not any(alias in self.params for alias in ALIASES.get(name, ()))
-        }
-        return {**defaults, **self.params, "seed": self.seed}
+from lambda_objectives.tools.scoring import Model, feature_names, measure, reported, silent_stderr
+from lambda_objectives.tools.settings import BOOSTING, Settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,35 +42,6 @@ class Trained:
     curves: dict[str, list[float]]
 
 
-def parse_params(words: Sequence[str]) -> dict[str, Any]:
-    """Read ``name=value``; what reads as a number is one.
-
-    Raises
-    ------
-    UserError
-        For a word without a name or a value, and for what has an option of its own.
-
-    Examples
-    --------
-    >>> from lambda_objectives.tools.training import parse_params
-    >>> parse_params(["max_depth=4", "eta=1e-1", "booster=dart"])
-    {'max_depth': 4, 'eta': 0.1, 'booster': 'dart'}
-    """
-    params: dict[str, Any] = {}
-    for word in words:
-        name, _, text = (part.strip() for part in word.partition("="))
-        if not name or not text:
-            raise UserError(f"--param {word!r}: name=value is wanted, as in --param max_depth=4")
-        for option, names in RESERVED.items():
-            if name in names:
-                raise UserError(f"--param {word!r}: there is the option {option} for that")
-        params[name] = text
-        for kind in (float, int):
-            with contextlib.suppress(ValueError):
-                params[name] = kind(text)
-    return params
-
-
 def train(settings: Settings, data: Mapping[str, Ranked]) -> Trained:
     """Train on ``data["train"]``, stopping early by ``data["valid"]``.
 
@@ -138,11 +50,14 @@ def train(settings: Settings, data: Mapping[str, Ranked]) -> Trained:
     UserError
         For parameters that the booster does not know or refuses, and labels that the metric cannot take.
     """
+    if settings.early_stopping and "dart" in (settings.params.get(name) for name in ("booster", *BOOSTING)):
+        raise UserError("with dart no earlier round is to be had, for its trees change later: say --early-stopping 0")
     for part in data.values():
         measure(reported(settings.metric), np.zeros(len(part.y)), part)  # labels are refused here, file by file
     objective = lo.Objective(settings.term)
     # Another metric than the one trained on is watched through an objective of its own, whose gradient nobody asks for.
     watch = objective if settings.term.metric == settings.metric else lo.Objective(lo.LambdaRank(settings.metric))
+    require(settings.booster)
     run = _lightgbm if settings.booster == "lightgbm" else _xgboost
     with progress(settings.rounds, settings.booster) as bar, explained():
         return run(settings, objective, watch, data, lambda: bar.update(1))
@@ -155,7 +70,8 @@ def _lightgbm(
     data: Mapping[str, Ranked],
     tick: Callable[[], Any],
 ) -> Trained:
-    lightgbm = require("lightgbm")
+    import lightgbm
+
     params = {**settings.all_params, "objective": objective, "metric": "None"}
     train, valid = data["train"], data["valid"]
     names = feature_names(train.first, train.X.shape[1])
@@ -163,7 +79,7 @@ def _lightgbm(
         train.X, train.y, group=train.group, feature_name=names, params=settings.all_params, free_raw_data=False
     )
     valid_set = train_set.create_valid(valid.X, valid.y, group=valid.group)
-    _check_lightgbm(lightgbm, {**params, "objective": "none"}, train_set)
+    _check_lightgbm({**params, "objective": "none"}, train_set)
 
     evaluations: dict[str, dict[str, list[float]]] = {}
     callbacks = [lightgbm.record_evaluation(evaluations), lambda _: tick()]
@@ -183,11 +99,22 @@ def _lightgbm(
     return Trained(Model("lightgbm", booster, best), best, curves)
 
 
-def _check_lightgbm(lightgbm: Any, params: dict[str, Any], train_set: Any) -> None:
-    """Refuse parameters that LightGBM does not know: it says so on stdout and goes on."""
+def _check_lightgbm(params: dict[str, Any], train_set: Any) -> None:
+    """Refuse parameters that LightGBM does not know, for it says so on stdout and goes on; try a round with the others.
+
+    What it refuses itself it writes to stderr besides raising it: that is kept from the user here, before training.
+    """
+    import lightgbm
+
     said = io.StringIO()
     with contextlib.redirect_stdout(said), silent_stderr():
-        lightgbm.Booster({**params, "verbosity": 0}, train_set)
+        trial = lightgbm.Booster({**params, "verbosity": 0}, train_set)
+        try:
+            trial.update(fobj=lambda scores, _: (np.zeros_like(scores), np.ones_like(scores)))
+        except lightgbm.basic.LightGBMError as error:
+            if "num_features" in str(error):
+                raise UserError("no feature can split the data: constant, or min_data_in_leaf is too large") from error
+            raise
     if unknown := re.search(r"Unknown parameter: (\S+)", said.getvalue()):
         raise UserError(f"--param {unknown[1]}: LightGBM has no such parameter")
 
@@ -199,7 +126,8 @@ def _xgboost(
     data: Mapping[str, Ranked],
     tick: Callable[[], Any],
 ) -> Trained:
-    xgboost = require("xgboost")
+    import xgboost
+
     params = {**settings.all_params, "disable_default_eval_metric": 1}
     matrices = {
         role: xgboost.DMatrix(part.X, part.y, feature_names=feature_names(part.first, part.X.shape[1]))
@@ -208,17 +136,12 @@ def _xgboost(
     }
     for role, matrix in matrices.items():
         matrix.set_group(data[role].group)
-    _check_xgboost(xgboost, params, matrices["train"])
+    _check_xgboost(params, settings.params, matrices["train"])
 
-    class Tick(xgboost.callback.TrainingCallback):  # type: ignore[misc]
-        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-            tick()
-            return False
-
-    callbacks = [Tick()]
+    callbacks = [xgboost_callback(tick)]
     if settings.early_stopping:
         stop = xgboost.callback.EarlyStopping(
-            settings.early_stopping,
+            rounds=settings.early_stopping,
             metric_name=settings.metric.name,
             data_name="valid",
             maximize=settings.metric.maximise,
@@ -241,14 +164,29 @@ def _xgboost(
     return Trained(Model("xgboost", booster), int(booster.num_boosted_rounds()), curves)
 
 
-def _check_xgboost(xgboost: Any, params: dict[str, Any], matrix: Any) -> None:
+def _check_xgboost(params: dict[str, Any], given: Mapping[str, Any], matrix: Any) -> None:
     """Refuse parameters that XGBoost does not know: it warns and goes on."""
+    import xgboost
+
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         xgboost.Booster(params, [matrix]).save_config()
-    for warning in said:
-        if unknown := re.search(r'Parameters: \{ "(.+?)"', str(warning.message)):
-            raise UserError(f"--param {unknown[1]}: XGBoost has no such parameter, or it has no effect here")
+    unused = {name for warning in said for name in re.findall(r'"(\w+)"', str(warning.message))}
+    for name in given:
+        if name in unused:  # our defaults may be
+            raise UserError(f"--param {name}: XGBoost has no such parameter, or it has no effect here")
+
+
+def xgboost_callback(tick: Callable[[], Any]) -> Any:
+    """Return a callback for XGBoost that calls after each round; for LightGBM any function of one argument will do."""
+    import xgboost
+
+    class Tick(xgboost.callback.TrainingCallback):  # type: ignore[misc]
+        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+            tick()
+            return False
+
+    return Tick()
 
 
 def measure_all(settings: Settings, trained: Trained, data: Mapping[str, Ranked]) -> dict[str, dict[str, float]]:

@@ -1,0 +1,102 @@
+"""How the command line trains: its own options, and the booster's parameters."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import lambda_objectives as lo
+from lambda_objectives.tools.console import UserError
+from lambda_objectives.tools.scoring import with_cutoff
+
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "lightgbm": {"learning_rate": 0.05, "verbosity": -1},
+    "xgboost": {"learning_rate": 0.05, "min_child_weight": 1e-3, "base_score": 0.0},
+}
+ALIASES = {"learning_rate": ("eta", "shrinkage_rate"), "verbosity": ("verbose",)}
+BOOSTING = ("boosting", "boosting_type", "boost")  # LightGBM's names for what XGBoost calls booster
+RESERVED = {  # what has an option of its own
+    "--metric": ("objective", "objective_type", "app", "application", "loss", "metric", "metrics", "eval_metric"),
+    "--rounds": ("num_iterations", "num_iteration", "n_iter", "num_trees", "num_round", "num_rounds", "num_boost_round",
+                 "n_estimators", "nrounds"),
+    "--early-stopping": ("early_stopping_round", "early_stopping_rounds", "early_stopping", "n_iter_no_change"),
+    "--seed": ("seed", "random_seed", "random_state"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train.
+
+    Attributes
+    ----------
+    booster
+        "lightgbm" or "xgboost".
+    metric
+        What early stopping watches on the validation file.
+    rounds
+        The most rounds to train.
+    early_stopping
+        Stop after so many rounds without a better metric; 0 trains and keeps all rounds.
+    train_cutoff, truncation
+        Cut-off of the metric that is trained on, and `LambdaRank`'s truncation.
+    seed
+        The booster's seed.
+    params
+        The booster's parameters.
+    """
+
+    booster: str
+    metric: Any
+    rounds: int = 1000
+    early_stopping: int = 50
+    train_cutoff: int | None = None
+    truncation: int | None = None
+    seed: int = 0
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def term(self) -> lo.LambdaRank:
+        """What is trained on: the watched metric without its cut-off, unless one was asked for."""
+        return lo.LambdaRank(with_cutoff(type(self.metric), self.train_cutoff), truncation=self.truncation)
+
+    @property
+    def all_params(self) -> dict[str, Any]:
+        """The user's parameters, and defaults where the user says nothing."""
+        defaults = {
+            name: value
+            for name, value in DEFAULTS[self.booster].items()
+            if not any(alias in self.params for alias in ALIASES.get(name, ()))
+        }
+        return {**defaults, **self.params, "seed": self.seed}
+
+
+def parse_params(words: Sequence[str]) -> dict[str, Any]:
+    """Read ``name=value``; what reads as a number is one.
+
+    Raises
+    ------
+    UserError
+        For a word without a name or a value, and for what has an option of its own.
+
+    Examples
+    --------
+    >>> from lambda_objectives.tools.settings import parse_params
+    >>> parse_params(["max_depth=4", "eta=1e-1", "booster=dart"])
+    {'max_depth': 4, 'eta': 0.1, 'booster': 'dart'}
+    """
+    params: dict[str, Any] = {}
+    for word in words:
+        name, _, text = (part.strip() for part in word.partition("="))
+        if not name or not text:
+            raise UserError(f"--param {word!r}: name=value is wanted, as in --param max_depth=4")
+        for option, names in RESERVED.items():
+            if name in names:
+                raise UserError(f"--param {word!r}: there is the option {option} for that")
+        params[name] = text
+        for kind in (float, int):
+            with contextlib.suppress(ValueError):
+                params[name] = kind(text)
+    return params
