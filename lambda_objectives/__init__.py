@@ -3,8 +3,9 @@
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
+from lambda_objectives.evaluation import evaluate, gradient
 from lambda_objectives.metrics import DCG, NDCG
-from lambda_objectives.objective import Objective, attach, evaluate, gradient
+from lambda_objectives.objective import Objective, attach
 from lambda_objectives.specs.weighted import WeightedSum
 from lambda_objectives.terms.losses import LogLoss, SquaredError
 from lambda_objectives.terms.ranking import LambdaRank, RankNet

@@ -109,3 +109,10 @@ def group_or_qid(group: Any, qid: Any, n: int) -> npt.NDArray[np.int64] | None:
     if group is not None:
         return sizes_to_ptr(group, n)
     return None if qid is None else qid_to_ptr(qid, n)
+
+
+def whole_number(name: str, value: Any, *, at_least: int) -> int:
+    """Check a whole number given as an argument."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < at_least:
+        raise ValueError(f"{name} must be a whole number from {at_least}, found {value!r}")
+    return int(value)

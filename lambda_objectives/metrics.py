@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lambda_objectives.arrays import Vector, vector
+from lambda_objectives.arrays import Vector, vector, whole_number
 from lambda_objectives.queries import Queries, Ranking
 
 Gain = str | tuple[float, ...] | Callable[[Vector], npt.ArrayLike]
@@ -240,8 +240,8 @@ def evaluate_metric(metric: Any, scores: Any, queries: Queries) -> float:
 
 def check_cutoff(k: Any) -> None:
     """Refuse a cut-off that is no whole number from 1."""
-    if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
-        raise ValueError(f"k must be a whole number from 1, or None for the whole list, found {k!r}")
+    if k is not None:
+        whole_number("k", k, at_least=1)
 
 
 def check_number(name: str, value: Any, *, above: float | None = None) -> None:

@@ -9,7 +9,14 @@ HERE = os.path.dirname(__file__)
 
 
 class LambdaObjectivesWarning(UserWarning):
-    """A setting or a piece of data that does not do what it seems to."""
+    """A setting or a piece of data that does not do what it seems to.
+
+    Examples
+    --------
+    >>> import warnings, lambda_objectives as lo
+    >>> warnings.simplefilter("error", lo.LambdaObjectivesWarning)  # stop at the first one
+    >>> warnings.simplefilter("default", lo.LambdaObjectivesWarning)
+    """
 
 
 def warn(message: str) -> None:

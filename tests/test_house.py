@@ -20,7 +20,7 @@ ROOMS = (  # from the bottom up: a room knows those below it, not its neighbours
     ("run",),
     ("columns",),
     ("lightgbm", "xgboost"),
-    ("objective",),
+    ("evaluation", "objective"),
     ("",),
     ("sklearn", "distributed"),
     ("tools",),

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lambda_objectives.arrays import Vector
+from lambda_objectives.arrays import Vector, whole_number
 from lambda_objectives.kernels import ADDITIVE, UNIT, Pairs
 from lambda_objectives.metrics import Tables, check_number
 from lambda_objectives.queries import Queries, Ranking
@@ -97,9 +97,8 @@ class LambdaRank:
         check_number("hessian_floor", self.hessian_floor)
         if self.hessian_floor < 0:
             raise ValueError(f"hessian_floor must not be negative, found {self.hessian_floor!r}")
-        t = self.truncation
-        if t is not None and (isinstance(t, bool) or not isinstance(t, int | np.integer) or t < 1):
-            raise ValueError(f"truncation must be a whole number from 1, or None for all pairs, found {t!r}")
+        if self.truncation is not None:
+            whole_number("truncation", self.truncation, at_least=1)
         for name in ("score_gap_norm", "log_norm"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise ValueError(f"{name} must be True or False, found {getattr(self, name)!r}")

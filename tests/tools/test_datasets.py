@@ -166,7 +166,7 @@ class TestLetorColumns:
 
     @pytest.mark.parametrize("value", [0, -1, 2.0, "3", True])
     def test_n_features_is_checked(self, put, value):
-        with pytest.raises(ValueError, match=f"n_features must be a whole number, 1 or more; got {value!r}"):
+        with pytest.raises(ValueError, match=f"n_features must be a whole number from 1, found {value!r}"):
             datasets.load_letor(put(PLAIN), n_features=value)
 
     def test_mistaken_feature_number_does_not_fill_memory(self, put):
@@ -472,7 +472,7 @@ class TestProductSearchChunks:
         ],
     )
     def test_arguments_are_checked_when_called(self, name, value, least):
-        message = re.escape(f"{name} must be a whole number, {least} or more; got {value!r}")
+        message = re.escape(f"{name} must be a whole number from {least}, found {value!r}")
         with pytest.raises(ValueError, match=message):
             datasets.product_search_chunks(**{"queries": 5, name: value})
         if name != "chunk":

@@ -1,0 +1,103 @@
+"""A spec at given scores, without a booster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from lambda_objectives.arrays import vector
+from lambda_objectives.queries import Queries
+from lambda_objectives.run import Run
+from lambda_objectives.terms import Floats
+
+
+def evaluate(
+    spec: Any,
+    scores: Any,
+    labels: Any,
+    *,
+    group: Any = None,
+    qid: Any = None,
+    weights: Any = None,
+    columns: Mapping[str, Any] | None = None,
+    **named: Any,
+) -> dict[str, float]:
+    """Every cost and metric of a spec at given scores, in double precision.
+
+    Parameters
+    ----------
+    spec
+        A term or a spec.
+    scores, labels
+        (n,) numbers; the rows of a query must lie together.
+    group, qid
+        Sizes of the queries, or one id a row.
+    weights
+        One a row, or one a query.
+    columns, **named
+        Further columns, (n,) each.
+
+    Returns
+    -------
+    dict
+        ``cost/NAME`` what is minimised, ``NAME`` a metric in its own direction.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what is no spec, and for data that do not fit.
+
+    Examples
+    --------
+    >>> import lambda_objectives as lo
+    >>> lo.evaluate(lo.LambdaRank(lo.NDCG(1)), [2.0, 1.0], [0, 1], group=[2])
+    {'cost/ndcg@1': 1.313261..., 'ndcg@1': 0.0}
+    """
+    run = _standalone(spec, labels, group, qid, weights, columns, named)
+    readings = run.evaluate(vector("scores", scores, len(run.queries)))
+    return {name: reading.value for name, reading in readings.items()}
+
+
+def gradient(
+    spec: Any,
+    scores: Any,
+    labels: Any,
+    *,
+    group: Any = None,
+    qid: Any = None,
+    weights: Any = None,
+    columns: Mapping[str, Any] | None = None,
+    **named: Any,
+) -> tuple[Floats, Floats]:
+    """Gradient and Hessian of a spec at given scores without a booster, in double precision.
+
+    Parameters
+    ----------
+    spec, scores, labels, group, qid, weights, columns, **named
+        As for `evaluate`.
+
+    Returns
+    -------
+    grad, hess : (n,) float64
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what is no spec, and for data that do not fit.
+
+    Examples
+    --------
+    >>> import lambda_objectives as lo
+    >>> lo.gradient(lo.RankNet(), [1.0, 0.0], [1, 0], group=[2])
+    (array([-0.26894142,  0.26894142]), array([0.19661193, 0.19661193]))
+    """
+    run = _standalone(spec, labels, group, qid, weights, columns, named)
+    grad, hess = run.step(vector("scores", scores, len(run.queries)))
+    return grad.copy(), hess.copy()
+
+
+def _standalone(spec: Any, labels: Any, group: Any, qid: Any, weights: Any, columns: Any, named: Any) -> Run:
+    queries = Queries.from_arrays(labels, group=group, qid=qid, weights=weights, columns={**(columns or {}), **named})
+    return Run(spec, queries, dtype=np.float64)
