@@ -41,7 +41,9 @@ def load_letor(
     r"""Read a ranking file in LETOR (SVMlight) format, rows like ``2 qid:10 1:0.5 3:1.5 # comment``.
 
     Comments, blank lines and CRLF are understood; names in ``.gz`` and ``.bz2`` are unpacked on the way. A feature that
-    a row does not name is 0. Feature values may be ``nan``, which both boosters take for missing; labels may not.
+    a row does not name is 0. Feature values may be ``nan``, which both boosters take for missing; labels may not. Rows
+    without qid are understood if the sizes of their queries, one a line, are in a file beside, as the boosters' own
+    readers want it: ``train.txt.query`` or ``train.query`` for LightGBM, ``train.txt.group`` for XGBoost.
 
     Parameters
     ----------
@@ -88,7 +90,10 @@ def load_letor(
         n_features = whole_number("n_features", n_features, at_least=1)
     # In blocks, since scikit-learn appends each qid to a new array (quadratic time), and names no line in its errors.
     blocks, labels, qids, lines = [], [], [], []
+    sizes = _sizes_beside(path)
     for numbers, rows in _blocks_of_rows(path):
+        if sizes:
+            rows = sizes.number(rows)
         try:
             # Features as they are numbered: where the counting starts shows only at the end of the file.
             X, y, qid = load_svmlight_file(io.BytesIO(b"\n".join(rows)), zero_based=True, query_id=True)
@@ -100,6 +105,8 @@ def load_letor(
         labels.append(y)
         qids.append(qid)
         lines.append(numbers)
+    if sizes:
+        sizes.close()
     if not blocks:
         raise ValueError(f"{path}:1: no rows in this file; a row is a line like 2 qid:10 1:0.5 3:1.5")
 
@@ -209,7 +216,10 @@ def _fault(words: list[bytes]) -> str | None:
     if _number(float, words[0]) is None:
         return f"the label {_shown(words[0])} is not a number; a row begins with its label, like 2 or 0.5"
     if len(words) == 1 or not words[1].startswith(b"qid:"):
-        return "no qid; the second word of a row is its query, like qid:10"
+        return (
+            "no qid; the second word of a row is its query, like qid:10, "
+            "unless the sizes of the queries are in a file beside this one that ends in .query"
+        )
     qid = _number(int, words[1][4:])
     if qid is None or not -(2**63) <= qid < 2**63:
         return f"{_shown(words[1])} is not qid: and a whole number of at most 64 bits; number the queries"
@@ -241,6 +251,57 @@ def _shown(word: bytes) -> str:
     """Quote a word of a file, on one line and not too long."""
     text = word.decode("utf-8", "replace")
     return repr(text if len(text) <= 40 else text[:37] + "...")
+
+
+class _SizesBeside:
+    """Query sizes from a file of their own, dealt out to rows that have no qid."""
+
+    def __init__(self, path: str) -> None:
+        self.path, self.left, self.qid, self.used = path, 0, 0, False
+        with open(path, "rb") as file:
+            self.sizes = file.read().split()
+
+    def number(self, rows: list[bytes]) -> list[bytes]:
+        """Put a qid behind the label of each row, unless the rows have theirs."""
+        if not self.used and rows[0].split()[1:2] and rows[0].split()[1].startswith(b"qid:"):
+            self.sizes = []  # the file beside is not wanted
+            return rows
+        if not self.used and not self.sizes:
+            return rows
+        self.used = True
+        numbered = []
+        for row in rows:
+            while self.left == 0:
+                if self.qid == len(self.sizes):
+                    raise ValueError(f"{self.path}:{self.qid}: the sizes end here, and there are more rows")
+                size = _number(int, self.sizes[self.qid])
+                self.qid += 1
+                if size is None or size < 1:
+                    word = _shown(self.sizes[self.qid - 1])
+                    raise ValueError(
+                        f"{self.path}:{self.qid}: {word} is not the size of a query, a whole number from 1"
+                    )
+                self.left = size
+            self.left -= 1
+            label, _, features = row.partition(b" ") if b"\t" not in row else row.replace(b"\t", b" ").partition(b" ")
+            numbered.append(b"%s qid:%d %s" % (label, self.qid, features))
+        return numbered
+
+    def close(self) -> None:
+        """Complain if there are sizes, but no rows, left."""
+        if self.used and (self.left or self.qid < len(self.sizes)):
+            raise ValueError(f"{self.path}:{self.qid}: the sizes add up to more rows than there are")
+
+
+def _sizes_beside(path: str) -> _SizesBeside | None:
+    """Find the file with the sizes of the queries; None if there is none."""
+    stem = path
+    for ending in (".gz", ".bz2"):
+        stem = stem.removesuffix(ending)
+    for beside in (f"{stem}.query", os.path.splitext(stem)[0] + ".query", f"{stem}.group"):
+        if os.path.isfile(beside) and beside != path:
+            return _SizesBeside(beside)
+    return None
 
 
 def _sizes(path: str, qid: NDArray[np.int64], line: NDArray[np.int64]) -> NDArray[np.int64]:

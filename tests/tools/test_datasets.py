@@ -482,3 +482,57 @@ class TestProductSearchChunks:
     def test_numpy_integers(self):
         a = datasets.product_search(np.int32(5), np.uint8(3), products=np.int64(6))
         assert_same(a, datasets.product_search(5, 3, products=6))
+
+
+class TestSizesInAFileBeside:
+    """Rows without qid, as the boosters' own readers take them."""
+
+    TEXT = "1 1:0.5\n0 2:1\n2 1:3\n"
+
+    @pytest.mark.parametrize(
+        ("name", "beside"),
+        [("a.txt", "a.txt.query"), ("a.txt", "a.query"), ("a.txt", "a.txt.group"), ("rank.train", "rank.train.query")],
+    )
+    def test_is_found_and_used(self, tmp_path, name, beside):
+        (tmp_path / name).write_text(self.TEXT)
+        (tmp_path / beside).write_text("1\n2\n")
+        X, y, group = datasets.load_letor(tmp_path / name)
+        assert X.tolist() == [[0.5, 0], [0, 1], [3, 0]]
+        assert y.tolist() == [1, 0, 2]
+        assert group.tolist() == [1, 2]
+
+    def test_beside_a_packed_file_and_over_many_blocks(self, tmp_path):
+        import gzip
+
+        with gzip.open(tmp_path / "rank.train.gz", "wt") as file:
+            file.writelines(f"{i % 3} 1:{i}\n" for i in range(10_000))
+        (tmp_path / "rank.train.query").write_text("\n".join(["2500"] * 4))
+        X, _, group = datasets.load_letor(tmp_path / "rank.train.gz")
+        assert group.tolist() == [2500] * 4
+        assert X[:, 0].tolist() == list(range(10_000))
+
+    def test_is_not_wanted_where_rows_have_their_qid(self, tmp_path):
+        (tmp_path / "a.txt").write_text("1 qid:3 1:1\n0 qid:3 1:2\n")
+        (tmp_path / "a.txt.query").write_text("nonsense")
+        assert datasets.load_letor(tmp_path / "a.txt").group.tolist() == [2]
+
+    @pytest.mark.parametrize(
+        ("sizes", "words"),
+        [
+            ("1\n1\n", "query:2: the sizes end here, and there are more rows"),
+            ("1\n3\n", "query:2: the sizes add up to more rows"),
+            ("3\n1\n", "query:1: the sizes add up to more rows"),
+            ("1\n0\n2\n", "query:2: '0' is not the size of a query"),
+            ("1 x 2", "query:2: 'x' is not the size"),
+        ],
+    )
+    def test_must_fit(self, tmp_path, sizes, words):
+        (tmp_path / "a.txt").write_text(self.TEXT)
+        (tmp_path / "a.txt.query").write_text(sizes)
+        with pytest.raises(ValueError, match=words):
+            datasets.load_letor(tmp_path / "a.txt")
+
+    def test_none_is_an_error_that_says_so(self, tmp_path):
+        (tmp_path / "a.txt").write_text(self.TEXT)
+        with pytest.raises(ValueError, match=r"a.txt:1: no qid.*\.query"):
+            datasets.load_letor(tmp_path / "a.txt")
