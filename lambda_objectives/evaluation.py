@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lambda_objectives.arrays import vector
+from lambda_objectives.arrays import Vector, vector
 from lambda_objectives.queries import Queries
 from lambda_objectives.run import Run
 from lambda_objectives.terms import Floats
@@ -55,8 +55,8 @@ def evaluate(
     >>> lo.evaluate(lo.LambdaRank(lo.NDCG(1)), [2.0, 1.0], [0, 1], group=[2])
     {'cost/ndcg@1': 1.313261..., 'ndcg@1': 0.0}
     """
-    run = _standalone(spec, labels, group, qid, weights, columns, named)
-    readings = run.evaluate(vector("scores", scores, len(run.queries)))
+    run, s = _standalone(spec, scores, labels, group, qid, weights, columns, named)
+    readings = run.evaluate(s)
     return {name: reading.value for name, reading in readings.items()}
 
 
@@ -93,11 +93,12 @@ def gradient(
     >>> lo.gradient(lo.RankNet(), [1.0, 0.0], [1, 0], group=[2])
     (array([-0.26894142,  0.26894142]), array([0.19661193, 0.19661193]))
     """
-    run = _standalone(spec, labels, group, qid, weights, columns, named)
-    grad, hess = run.step(vector("scores", scores, len(run.queries)))
-    return grad.copy(), hess.copy()
+    run, s = _standalone(spec, scores, labels, group, qid, weights, columns, named)
+    return run.step(s)
 
 
-def _standalone(spec: Any, labels: Any, group: Any, qid: Any, weights: Any, columns: Any, named: Any) -> Run:
+def _standalone(
+    spec: Any, scores: Any, labels: Any, group: Any, qid: Any, weights: Any, columns: Any, named: Any
+) -> tuple[Run, Vector]:
     queries = Queries.from_arrays(labels, group=group, qid=qid, weights=weights, columns={**(columns or {}), **named})
-    return Run(spec, queries, dtype=np.float64)
+    return Run(spec, queries, dtype=np.float64), vector("scores", scores, len(queries))

@@ -6,10 +6,9 @@ from typing import Any
 
 import lightgbm
 import numpy as np
-import numpy.typing as npt
 
-from lambda_objectives.columns import Columns, add_columns, columns_of
-from lambda_objectives.queries import Queries, check_weights
+from lambda_objectives.columns import add_columns, borders_of_part, columns_of
+from lambda_objectives.queries import Queries
 from lambda_objectives.terms import Reading
 from lambda_objectives.warn import warn, warn_small_hessian
 
@@ -20,6 +19,7 @@ ALIASES = {
     "min_sum_hessian_in_leaf": ("min_sum_hessian_per_leaf", "min_sum_hessian", "min_hessian", "min_child_weight"),
     "lambdarank_norm": (),
     "lambdarank_truncation_level": (),
+    "lambdarank_position_bias_regularization": (),
     "sigmoid": (),
     "label_gain": (),
     "pos_bagging_fraction": ("pos_sub_row", "pos_subsample", "pos_bagging"),
@@ -30,6 +30,7 @@ ALIASES = {
 UNUSED = {  # parameter -> (its default, what to do instead)
     "lambdarank_norm": (True, "LambdaRank(score_gap_norm=..., log_norm=...)"),
     "lambdarank_truncation_level": (30, "LambdaRank(truncation=...)"),
+    "lambdarank_position_bias_regularization": (0.0, "weights"),
     "sigmoid": (1.0, "LambdaRank(sigma=...)"),
     "label_gain": (None, "NDCG(gain=[...])"),
     "pos_bagging_fraction": (1.0, "weights or bagging_fraction"),
@@ -62,10 +63,19 @@ def read(data: lightgbm.Dataset, needs_queries: bool) -> Queries:
     group = data.get_group()
     ptr = None if group is None else np.concatenate([[0], np.cumsum(group, dtype=np.int64)])
     rows = getattr(data, "used_indices", None)
-    if rows is not None and data.reference is not None:
-        columns, ptr = _fold(data.reference, np.asarray(rows), columns, ptr, needs_queries)
     if columns.ptr is not None:
         ptr = columns.ptr
+    if rows is not None and data.reference is not None:
+        rows, whole = np.asarray(rows), columns_of(data.reference)
+        group = data.reference.get_group()
+        borders = whole.ptr if group is None or whole.ptr is not None else np.concatenate([[0], np.cumsum(group)])
+        if borders is not None and columns.ptr is None:
+            advice = (
+                "lightgbm.cv splits rows unless told otherwise: folds=sklearn.model_selection.GroupKFold(n_splits=5)"
+            )
+            part = borders_of_part(borders, rows, needs_queries, advice)
+            ptr = ptr if part is None else part
+        columns = whole.part(rows, columns)
     if ptr is not None and ptr[-1] != n:
         raise ValueError(f"group: the queries hold {ptr[-1]} rows, the Dataset has {n}")
     for name, values in columns.items():
@@ -74,35 +84,14 @@ def read(data: lightgbm.Dataset, needs_queries: bool) -> Queries:
     weights = data.get_weight()
     if weights is not None:
         weights = np.asarray(weights, dtype=np.float64)
-        check_weights(weights, n)
+        weights[weights > 9e37] = np.inf  # what LightGBM makes of infinity
     return Queries.from_arrays(labels, group=None if ptr is None else np.diff(ptr), weights=weights, columns=columns)
 
 
-def _fold(
-    whole: lightgbm.Dataset, rows: npt.NDArray[np.int64], columns: Columns, ptr: Any, needs_queries: bool
-) -> tuple[Columns, Any]:
-    """Columns and queries of the rows that a fold takes from a Dataset; a fold that cuts a query is refused."""
-    group = whole.get_group()
-    attached = columns_of(whole)
-    borders = attached.ptr
-    if borders is None and group is not None:
-        borders = np.concatenate([[0], np.cumsum(group, dtype=np.int64)])
-    if borders is not None:
-        query = np.searchsorted(borders, rows, side="right") - 1
-        taken = np.bincount(query, minlength=len(borders) - 1)
-        cut = (taken > 0) & (taken < np.diff(borders))
-        if needs_queries and cut.any():
-            raise ValueError(
-                f"folds: {int(cut.sum())} of {len(cut)} queries are cut in two by this fold of lightgbm.cv, which "
-                "splits rows unless told otherwise; pass folds=sklearn.model_selection.GroupKFold(n_splits=5)"
-            )
-        ptr = np.concatenate([[0], np.cumsum(taken[taken > 0])]) if (np.diff(query) >= 0).all() else ptr
-    return (columns if len(columns) or not len(attached) else attached.take(rows)), ptr
-
-
-def check(booster: Any, data: lightgbm.Dataset, needs_queries: bool) -> None:
+def check(booster: Any, data: lightgbm.Dataset | None, needs_queries: bool) -> None:
     """Refuse or warn about settings that LightGBM breaks or ignores beside a custom objective."""
-    params = _params(booster, data)
+    data = booster.train_set if data is None else data
+    params = {**(data.params or {}), **booster.params}
     if params.get("bagging_by_query") in (True, 1, "true", "True"):
         raise ValueError(
             "bagging_by_query=True trains on the wrong rows beside any custom objective (LightGBM 4.6 to 4.7, without "
@@ -121,26 +110,27 @@ def check(booster: Any, data: lightgbm.Dataset, needs_queries: bool) -> None:
         warn("position: LightGBM's correction for position bias has no effect beside a custom objective")
 
 
-def check_hessian(booster: Any, data: lightgbm.Dataset, total: float, rows: int) -> None:
+def check_hessian(booster: Any, total: float, rows: int) -> None:
     """Warn where min_sum_hessian_in_leaf is large against the Hessians."""
-    value = _get(_params(booster, data), "min_sum_hessian_in_leaf")
+    value = _get(booster.params, "min_sum_hessian_in_leaf")
     warn_small_hessian("min_sum_hessian_in_leaf", float(1e-3 if value is None else value), total, rows)
 
 
-def threads(booster: Any, data: lightgbm.Dataset) -> int | None:
+def threads(booster: Any) -> int | None:
     """Number of threads that the user gave LightGBM, or None."""
-    value = _get(_params(booster, data), "num_threads")
+    value = _get(booster.params, "num_threads")
     return int(value) if value is not None and int(value) > 0 else None
+
+
+def rounds(booster: Any) -> int:
+    """Rounds that a booster has behind it."""
+    return int(booster.current_iteration())
 
 
 def metrics(readings: dict[str, Reading], primary: str) -> list[tuple[str, float, bool]]:
     """As feval returns them: the primary first, for `first_metric_only`."""
     names = sorted(readings, key=lambda name: (name != primary, name.startswith("cost/")))
     return [(name, readings[name].value, readings[name].maximise) for name in names]
-
-
-def _params(booster: Any, data: Any) -> dict[str, Any]:
-    return {**(getattr(data, "params", None) or {}), **(getattr(booster, "params", None) or {})}
 
 
 def _get(params: dict[str, Any], name: str) -> Any:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import sys
-import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from lambda_objectives.arrays import Vector
 from lambda_objectives.queries import Queries
-from lambda_objectives.run import Run
+from lambda_objectives.run import Run, check_state
+from lambda_objectives.sessions import Session, Sessions
 from lambda_objectives.specs import as_spec
-from lambda_objectives.warn import warn
 
 BOOSTERS = ("lightgbm", "xgboost")
 
@@ -68,13 +67,10 @@ class Objective:
             hint = ": this version computes on the CPU" if device == "cuda" else ""
             raise ValueError(f"device must be 'cpu', found {device!r}{hint}")
         self.device = device
+        if state is not None:
+            check_state(as_spec(spec), state)
         self._state = state
-        self._forget()
-
-    def _forget(self) -> None:
-        self._training: weakref.WeakKeyDictionary[Any, _Bound] = weakref.WeakKeyDictionary()
-        self._watching: weakref.WeakKeyDictionary[Any, _Bound] = weakref.WeakKeyDictionary()
-        self._last: tuple[dict[str, list[float]], Any] | None = None
+        self._sessions = Sessions()
 
     # ------------------------------------------------------------------------------------------ what boosters call
     def __call__(
@@ -84,32 +80,19 @@ class Objective:
 
         The number of arguments is not free: LightGBM's estimators count them to know what to pass.
         """
-        adapter = _adapter(second)
-        scores = np.asarray(first if adapter else second)
-        if adapter:
-            booster = _booster_above(adapter.Booster)
-            bound = self._training.get(second)
-            if bound is None or bound.is_over(booster, scores):
-                queries = adapter.read(second, self._needs_order)
-                adapter.check(booster, second, self._needs_order)
-                bound = self._bind(self._training, second, booster, queries, adapter.threads(booster, second))
-        else:
-            booster = next((b for b in map(_booster_above, _loaded_boosters()) if b is not None), None)
-            anchor = self if booster is None else booster
-            bound = self._training.get(anchor)
-            if bound is None or bound.is_over(booster, scores):
-                queries = Queries.from_arrays(first, group=group, weights=sample_weight)
-                bound = self._bind(self._training, anchor, booster, queries, None)
-        bound.watch_first_rounds(scores)
-        grad, hess = bound.run.step(scores)
+        call = self._understand(first, second, sample_weight, group)
+        session = self._session(call, training=True)
+        session.watch_first_rounds(call.scores)
+        grad, hess = session.run.step(call.scores)
+        self._sessions.count_step(call.booster)
         total = float(hess.sum())
         if len(hess) and not total > 0:
             raise ValueError(
                 "the Hessian is nowhere positive, so that no tree could learn anything: is there any query with two "
                 "different labels, any row with a weight?"
             )
-        if bound.run.rounds == 1 and adapter and self._needs_order:
-            adapter.check_hessian(booster, second, total, len(hess))
+        if session.calls == 1 and call.booster is not None and self._needs_order:
+            call.adapter.check_hessian(call.booster, total, len(hess))
         return grad.copy(), hess.copy()
 
     def metrics(self, first: Any, second: Any, sample_weight: Any = None, group: Any = None) -> list[tuple[Any, ...]]:
@@ -118,23 +101,21 @@ class Objective:
         LightGBM gets (name, value, higher is better), the first term's metric first, for `first_metric_only`. XGBoost
         gets (name, value), last what its EarlyStopping is to watch.
         """
-        adapter = _adapter(second)
-        if adapter is None:
-            queries = Queries.from_arrays(first, group=group, weights=sample_weight)
-            run = Run(self.spec, queries)
-            readings = run.evaluate(np.asarray(second))
+        call = self._understand(first, second, sample_weight, group)
+        if call.data is None:  # from an estimator, which says nothing about the data set
+            if call.adapter is not None and call.adapter.__name__.endswith("xgboost"):
+                raise TypeError("metrics: XGBoost's estimators take functions of (labels, scores); use xgboost.train")
+            run = Run(self.spec, call.read())
+            readings = run.evaluate(call.scores)
             return list(import_module("lambda_objectives.lightgbm").metrics(readings, run.primary))
-        booster = _booster_above(adapter.Booster)
-        bound = self._training.get(second)
-        if bound is None or (booster is not None and not bound.belongs_to(booster)):
-            bound = self._watching.get(second)
-            if bound is None or (booster is not None and not bound.belongs_to(booster)):
-                queries = adapter.read(second, self._needs_order)
-                bound = self._bind(self._watching, second, booster, queries, adapter.threads(booster, second))
-        readings = bound.run.evaluate(np.asarray(first))
-        if booster is not None and not bound.run.rounds:  # a data set that is watched, not trained on
-            bound.run.record(readings)
-        shaped: list[tuple[Any, ...]] = adapter.metrics(readings, bound.run.primary)
+        session = self._session(call, training=False)
+        readings = session.run.evaluate(call.scores)
+        if call.booster is not None and not session.training:
+            rounds = self._sessions.steps(call.booster) or call.adapter.rounds(call.booster)
+            if session.recorded_at != rounds:  # not again what is evaluated twice in a round, or once more at the end
+                session.run.record(readings)
+                session.recorded_at = rounds
+        shaped: list[tuple[Any, ...]] = call.adapter.metrics(readings, session.run.primary)
         return shaped
 
     # ------------------------------------------------------------------------------------------------ what users ask
@@ -152,14 +133,10 @@ class Objective:
         KeyError
             If nothing was trained on or evaluated with that data set.
         """
-        if data is None and self._last is not None:
-            return {name: list(values) for name, values in self._last[0].items()}
-        bound = None if data is None else self._training.get(data) or self._watching.get(data)
-        if bound is None:
-            raise KeyError(
-                "this objective has not been used with that data set" if data is not None else "not used yet"
-            )
-        return {name: list(values) for name, values in bound.run.history.items()}
+        session = self._sessions.last if data is None else self._sessions.find(None, data)
+        if session is None:
+            raise KeyError("this objective has not been used" + (" with that data set" if data is not None else ""))
+        return {name: list(values) for name, values in session.run.history.items()}
 
     def state(self, data: Any = None) -> dict[str, Any]:
         """What to save to go on later, as plain values for JSON: ``Objective(spec, state=...)``.
@@ -167,30 +144,24 @@ class Objective:
         Parameters
         ----------
         data
-            The training data; None for the last training, as long as its data set is there.
+            The training data; None for the last training.
 
         Raises
         ------
         KeyError
             If nothing was trained on that data set.
         """
-        run = None
-        if data is None and self._last is not None:
-            run = self._last[1]()
-        elif data is not None and data in self._training:
-            run = self._training[data].run
-        if run is None:
-            raise KeyError("this objective has not been trained on that data set, or the data set is gone")
-        state: dict[str, Any] = run.state
-        return state
+        session = self._sessions.last if data is None else self._sessions.find(None, data)
+        if session is None or not session.training:
+            raise KeyError("this objective has not been trained" + (" on that data set" if data is not None else ""))
+        return session.run.state
 
     def reset(self, data: Any = None) -> None:
-        """Forget the run of a data set; of all for None."""
+        """Forget all about a data set; about all of them for None."""
         if data is None:
-            self._forget()
+            self._sessions = Sessions()
         else:
-            self._training.pop(data, None)
-            self._watching.pop(data, None)
+            self._sessions.forget(data)
 
     # ------------------------------------------------------------------------------------- copies, clones and pickles
     def __deepcopy__(self, memo: dict[int, Any]) -> Objective:
@@ -205,7 +176,7 @@ class Objective:
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
         self.__dict__.update(saved)
-        self._forget()
+        self._sessions = Sessions()
 
     def __repr__(self) -> str:
         state = "" if self._state is None else f", state={self._state!r}"
@@ -215,58 +186,58 @@ class Objective:
     def _needs_order(self) -> bool:
         return any(term.needs_order for term in as_spec(self.spec).terms)
 
-    def _bind(
-        self, runs: weakref.WeakKeyDictionary[Any, _Bound], anchor: Any, booster: Any, queries: Queries, threads: Any
-    ) -> _Bound:
-        training = runs is self._training
-        run = Run(self.spec, queries, state=self._state if training else None, threads=threads)
-        runs[anchor] = bound = _Bound(run, booster)
-        if training:
-            self._last = run.history, weakref.ref(run)
-        return bound
+    def _understand(self, first: Any, second: Any, weights: Any, group: Any) -> _Call:
+        """Tell (scores, data set) from (labels, scores, weights, group), and find the booster that is calling."""
+        adapter = _adapter(second)
+        if adapter is not None:
+            booster = _booster_above(adapter.Booster)
+            return _Call(adapter, booster, second, np.asarray(first), partial(adapter.read, second, self._needs_order))
+        scores = np.asarray(second)
+        if scores.ndim == 0 or scores.dtype.kind not in "biuf":
+            raise TypeError(
+                f"the second argument must be a LightGBM Dataset, an XGBoost DMatrix or scores, found {second!r}"
+            )
+        booster = None
+        for adapter in _adapters():
+            booster = _booster_above(adapter.Booster)
+            if booster is not None:
+                break
+        read = partial(Queries.from_arrays, first, group=group, weights=weights)
+        return _Call(None if booster is None else adapter, booster, None, scores, read)
+
+    def _session(self, call: _Call, training: bool) -> Session:
+        """The session that a call belongs to, begun if it is the first of a training or of a watched data set."""
+        sessions = self._sessions
+        # an estimator's data set is known by its booster, arrays passed by hand by this object
+        data = next(known for known in (call.data, call.booster, self) if known is not None)
+        session, queries = sessions.find(call.booster, data), None
+        if call.booster is None and call.data is None:
+            queries = call.read()
+        if training and session is not None:
+            by_hand = call.booster is None
+            others = not session.training or (by_hand and session.booster is not None)
+            if others or (by_hand and session.starts_again(call.scores, queries)):
+                session = None
+        if session is None:
+            if call.booster is not None and training:
+                call.adapter.check(call.booster, call.data, self._needs_order)
+            threads = None if call.booster is None else call.adapter.threads(call.booster)
+            run = Run(self.spec, queries or call.read(), state=self._state if training else None, threads=threads)
+            session = sessions.open(call.booster, data, run, training)
+        elif session.run.work is None:
+            session.run.bind(queries or call.read())
+        sessions.use(session, data)
+        return session
 
 
-class _Bound:
-    """A run and the booster whose training it is, if there is one."""
+class _Call(NamedTuple):
+    """A call of an objective, understood."""
 
-    def __init__(self, run: Run, booster: Any) -> None:
-        self.run = run
-        self.booster = None if booster is None else weakref.ref(booster)
-        self.start: Vector | None = None  # the first round's scores, as long as they are of use
-        self.moved = False
-
-    def belongs_to(self, booster: Any) -> bool:
-        """Whether the run is of that booster's training."""
-        return self.booster is not None and self.booster() is booster
-
-    def is_over(self, booster: Any, scores: npt.NDArray[Any]) -> bool:
-        """Whether a call begins a new training: another booster's, or, called by hand, scores back at the start."""
-        if booster is not None or self.booster is not None:
-            return not self.belongs_to(booster)
-        if self.start is None or len(scores) != len(self.start):
-            return True
-        # looking at two rows first saves comparing them all every round
-        return (
-            self.moved and np.array_equal(scores[[0, -1]], self.start[[0, -1]]) and np.array_equal(scores, self.start)
-        )
-
-    def watch_first_rounds(self, scores: npt.NDArray[Any]) -> None:
-        """Keep the first scores; warn if the first tree did not split anything."""
-        if self.run.rounds == 0:
-            self.start = np.array(scores, dtype=np.float64)
-        elif self.start is not None and not self.moved and self.start.shape == scores.shape:
-            step = scores - self.start
-            if len(step) and not np.ptp(step) > 0:
-                if self.run.rounds == 1 and self.booster is not None and len(step) > 1:
-                    warn(
-                        "the first tree moved all scores alike: it did not split. Usual causes: min_child_weight "
-                        "(XGBoost) or min_sum_hessian_in_leaf (LightGBM) too large for the Hessians of a ranking, "
-                        "which are far below 1 a row; min_data_in_leaf too large for the data"
-                    )
-            else:
-                self.moved = True
-            if self.booster is not None:
-                self.start = None
+    adapter: Any  # the module of the booster; None for arrays passed by hand
+    booster: Any  # the one that is calling; None by hand
+    data: Any  # the Dataset or DMatrix; None for arrays
+    scores: npt.NDArray[Any]
+    read: Callable[[], Queries]
 
 
 def attach(data: Any, columns: Mapping[str, Any] | None = None, *, qid: Any = None, **named: Any) -> Any:
@@ -307,18 +278,14 @@ def attach(data: Any, columns: Mapping[str, Any] | None = None, *, qid: Any = No
     return adapter.attach(data, {**(columns or {}), **named}, qid)
 
 
+def _adapters() -> list[ModuleType]:
+    """The adapters of the boosters that are loaded; no other can have made a data set."""
+    return [import_module(f"lambda_objectives.{name}") for name in BOOSTERS if name in sys.modules]
+
+
 def _adapter(data: Any) -> ModuleType | None:
-    """The module that reads a data set: only boosters that are loaded can have made it."""
-    for name in BOOSTERS:
-        if name in sys.modules:
-            adapter = import_module(f"lambda_objectives.{name}")
-            if adapter.owns(data):
-                return adapter
-    return None
-
-
-def _loaded_boosters() -> list[type]:
-    return [import_module(f"lambda_objectives.{name}").Booster for name in BOOSTERS if name in sys.modules]
+    """The module that reads a data set, or None for arrays."""
+    return next((adapter for adapter in _adapters() if adapter.owns(data)), None)
 
 
 def _booster_above(kind: type) -> Any:
@@ -328,7 +295,7 @@ def _booster_above(kind: type) -> Any:
     shows its parameters nowhere else.
     """
     frame: Any = sys._getframe(2)
-    for _ in range(8):
+    for _ in range(10):
         if frame is None:
             return None
         caller = frame.f_locals.get("self")

@@ -74,11 +74,24 @@ class Queries:
         if name not in self.columns:
             there = ", ".join(repr(c) for c in sorted(self.columns)) or "none"
             raise ValueError(
-                f"{role}={name!r}: the data set has no such column (there: {there}); "
+                f"{role}={name!r}: this data set of {len(self)} rows has no such column (there: {there}); "
                 f"attach it: lambda_objectives.attach(data, {name}=values)"
             )
         require_finite(f"column {name!r}", self.columns[name])
         return self.columns[name]
+
+    def equals(self, other: Queries) -> bool:
+        """Whether labels, borders, weights and columns are the same."""
+        if self.columns.keys() != other.columns.keys():
+            return False
+        pairs = [(self.columns[name], other.columns[name]) for name in self.columns]
+        pairs.append((self.labels, other.labels))
+        if (self.ptr is None) != (other.ptr is None) or (self.weights is None) != (other.weights is None):
+            return False
+        if self.weights is not None and other.weights is not None:
+            pairs.append((self.weights, other.weights))
+        same_ptr = self.ptr is None or other.ptr is None or np.array_equal(self.ptr, other.ptr)
+        return same_ptr and all(np.array_equal(ours, theirs) for ours, theirs in pairs)
 
     @property
     def borders(self) -> Ints:
@@ -156,7 +169,7 @@ class Ranking:
         """Take a copy of new scores, which must be finite, and sort them if the order is wanted."""
         if scores.shape != self.scores.shape:
             raise ValueError(
-                f"one score a row wanted: found an array of shape {scores.shape} for {len(self.scores)} rows"
+                f"scores: one a row wanted, found an array of shape {scores.shape} for {len(self.scores)} rows"
                 + (" (is num_class or a multi-output label set?)" if scores.ndim == 2 else "")
             )
         self.scores[:] = scores

@@ -11,17 +11,27 @@ from __future__ import annotations
 from collections import Counter
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from lambda_objectives.arrays import require_finite
 from lambda_objectives.queries import Queries, Ranking
-from lambda_objectives.specs import as_spec
+from lambda_objectives.specs import Spec, as_spec
 from lambda_objectives.terms import Floats, Reading
 
 STATE_VERSION = 1
+
+
+class Work(NamedTuple):
+    """All of a run that grows with the data."""
+
+    queries: Queries
+    prepared: list[Any]  # of each term
+    ranking: Ranking
+    parts: list[npt.NDArray[Any]]  # gradient and Hessian of each term
+    total: list[npt.NDArray[Any]]  # their weighted sum, once there is need of one
 
 
 class Run:
@@ -60,21 +70,32 @@ class Run:
 
             threads = get_num_threads()
         self.spec = as_spec(spec)
-        self.queries = queries
+        self.kernels, self.threads, self.dtype = kernels, threads, dtype
         self.needs_order = any(term.needs_order for term in self.spec.terms)
-        if self.needs_order:
-            _ = queries.borders  # a data set without queries is refused here, by name
         self.names = _unique([term.name for term in self.spec.terms])
-        self.prepared = [term.prepare(queries, dtype) for term in self.spec.terms]
-        self.ranking = Ranking(queries, kernels, threads)
-        # of each term, and of their weighted sum where that is something else
-        self.parts: list[npt.NDArray[Any]] = [np.zeros((2, len(queries)), dtype) for _ in self.spec.terms]
-        self.total: npt.NDArray[Any] | None = None
         self.history: dict[str, list[float]] = {}
         self.rounds = 0
         self.rule_state = self.spec.init()
         if state is not None:
-            self._restore(state)
+            check_state(self.spec, state)
+            self.rounds, self.rule_state = int(state["rounds"]), state["rule"]
+        self.bind(queries)
+
+    def bind(self, queries: Queries) -> None:
+        """Prepare the terms for a data set, and set up the buffers."""
+        if self.needs_order:
+            _ = queries.borders  # a data set without queries is refused here, by name
+        self.work: Work | None = Work(
+            queries,
+            [term.prepare(queries, self.dtype) for term in self.spec.terms],
+            Ranking(queries, self.kernels, self.threads),
+            [np.zeros((2, len(queries)), self.dtype) for _ in self.spec.terms],
+            [],
+        )
+
+    def release(self) -> None:
+        """Give up all that grows with the data; history and state stay, and `bind` brings the rest back."""
+        self.work = None
 
     @property
     def state(self) -> dict[str, Any]:
@@ -86,19 +107,20 @@ class Run:
 
         The two arrays are the run's own and are written over by the next call.
         """
-        costs = self._gradients(scores)
+        work = self._work
+        costs = self._gradients(work, scores)
         weights, self.rule_state, log = self.spec.update(self.rule_state, costs)
-        grad, hess = self._weighted(weights)
+        grad, hess = _weighted(work, weights)
         for name, values in (("gradient", grad), ("Hessian", hess)):
             require_finite(f"{name} (scores or weights too large?)", values)
-        self.record(self._readings(costs) | {name: Reading(value, False) for name, value in log.items()})
+        self.record(self._readings(work, costs) | {name: Reading(value, False) for name, value in log.items()})
         self.rounds += 1
         return grad, hess
 
     def evaluate(self, scores: npt.NDArray[Any]) -> dict[str, Reading]:
         """Every cost and metric of the spec at given scores; nothing of the run changes but its buffers."""
-        costs = self._gradients(scores)
-        return self._readings(costs)
+        work = self._work
+        return self._readings(work, self._gradients(work, scores))
 
     def record(self, readings: dict[str, Reading]) -> None:
         """Add a round to the history."""
@@ -108,43 +130,52 @@ class Run:
     @property
     def primary(self) -> str:
         """The reading that early stopping watches: the first term's metric, or its cost where it has none."""
-        readings = self.spec.terms[0].readings(self.prepared[0], self.ranking)
+        work = self._work
+        readings = self.spec.terms[0].readings(work.prepared[0], work.ranking)
         return next(iter(readings), f"cost/{self.names[0]}")
 
-    def _gradients(self, scores: npt.NDArray[Any]) -> list[float]:
+    @property
+    def _work(self) -> Work:
+        assert self.work is not None, "released"
+        return self.work
+
+    def _gradients(self, work: Work, scores: npt.NDArray[Any]) -> list[float]:
         """Fill the gradients of every term and return the terms' values."""
-        self.ranking.update(scores, self.needs_order)
+        work.ranking.update(scores, self.needs_order)
         return [
-            term.gradient(prepared, self.ranking, grad, hess)
-            for term, prepared, (grad, hess) in zip(self.spec.terms, self.prepared, self.parts, strict=True)
+            term.gradient(prepared, work.ranking, grad, hess)
+            for term, prepared, (grad, hess) in zip(self.spec.terms, work.prepared, work.parts, strict=True)
         ]
 
-    def _weighted(self, weights: tuple[float, ...]) -> tuple[Floats, Floats]:
-        """Sum of the terms' gradients and Hessians, each times its weight."""
-        if weights == (1.0,):
-            grad, hess = self.parts[0]
-            return grad, hess
-        if self.total is None:
-            self.total = np.empty_like(self.parts[0])
-        np.multiply(self.parts[0], self.total.dtype.type(weights[0]), out=self.total)
-        for weight, part in zip(weights[1:], self.parts[1:], strict=True):
-            self.total += self.total.dtype.type(weight) * part
-        grad, hess = self.total
-        return grad, hess
-
-    def _readings(self, costs: list[float]) -> dict[str, Reading]:
+    def _readings(self, work: Work, costs: list[float]) -> dict[str, Reading]:
         readings: dict[str, Reading] = {}
-        for name, cost, term, prepared in zip(self.names, costs, self.spec.terms, self.prepared, strict=True):
+        for name, cost, term, prepared in zip(self.names, costs, self.spec.terms, work.prepared, strict=True):
             readings[f"cost/{name}"] = Reading(cost, False)
-            readings |= term.readings(prepared, self.ranking)
+            readings |= term.readings(prepared, work.ranking)
         return readings
 
-    def _restore(self, state: dict[str, Any]) -> None:
-        if not isinstance(state, dict) or state.get("version") != STATE_VERSION:
-            raise ValueError(f"state must be what Objective.state returned (version {STATE_VERSION}), found {state!r}")
-        if state["spec"] != repr(self.spec):
-            raise ValueError(f"state belongs to another spec: saved from {state['spec']}, given to {self.spec!r}")
-        self.rounds, self.rule_state = int(state["rounds"]), state["rule"]
+
+def _weighted(work: Work, weights: tuple[float, ...]) -> tuple[Floats, Floats]:
+    """Sum of the terms' gradients and Hessians, each times its weight."""
+    if weights == (1.0,):
+        grad, hess = work.parts[0]
+        return grad, hess
+    if not work.total:
+        work.total.append(np.empty_like(work.parts[0]))
+    total = work.total[0]
+    np.multiply(work.parts[0], total.dtype.type(weights[0]), out=total)
+    for weight, part in zip(weights[1:], work.parts[1:], strict=True):
+        total += total.dtype.type(weight) * part
+    grad, hess = total
+    return grad, hess
+
+
+def check_state(spec: Spec, state: Any) -> None:
+    """Refuse a saved state that is none, or that belongs to another spec."""
+    if not isinstance(state, dict) or state.get("version") != STATE_VERSION:
+        raise ValueError(f"state must be what Objective.state returned (version {STATE_VERSION}), found {state!r}")
+    if state["spec"] != repr(spec):
+        raise ValueError(f"state belongs to another spec: saved from {state['spec']}, given to {spec!r}")
 
 
 def _unique(names: list[str]) -> list[str]:

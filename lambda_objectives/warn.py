@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 
-HERE = os.path.dirname(__file__)
+HERE = os.path.join(os.path.dirname(__file__), "")
 
 
 class LambdaObjectivesWarning(UserWarning):
@@ -23,11 +23,11 @@ def warn(message: str) -> None:
     """Warn, pointing at the first caller outside this package."""
     import sys
 
-    depth, frame = 2, sys._getframe(1)
+    depth, frame = 1, sys._getframe(0)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(HERE):
         frame = frame.f_back
         depth += 1
-    warnings.warn(message, LambdaObjectivesWarning, stacklevel=depth - 1)
+    warnings.warn(message, LambdaObjectivesWarning, stacklevel=depth)
 
 
 def warn_small_hessian(setting: str, value: float, total: float, rows: int) -> None:

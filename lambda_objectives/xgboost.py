@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xgboost
 
-from lambda_objectives.columns import Columns, add_columns, columns_of
+from lambda_objectives.columns import Columns, add_columns, borders_of_part, columns_of
 from lambda_objectives.queries import Queries
 from lambda_objectives.terms import Reading
 from lambda_objectives.warn import warn, warn_small_hessian
@@ -19,8 +19,17 @@ Booster = xgboost.Booster
 # xgb.cv makes new matrices of the rows of a fold and keeps nothing of the old one but its fields. Two of these are free
 # unless the objective is a survival model: they carry the number of the matrix and the row, 24 bits in each float32.
 CARRIERS = ("label_lower_bound", "label_upper_bound")
-_numbers = itertools.count(1)
+_numbers = itertools.cycle(range(1, 2**16))
 _carried: weakref.WeakValueDictionary[int, Columns] = weakref.WeakValueDictionary()
+UNUSED: dict[str, tuple[float | str, str]] = {  # parameter of the named objective -> (its default, what to do instead)
+    "scale_pos_weight": (1.0, "weights"),
+    "lambdarank_pair_method": ("topk", "LambdaRank(truncation=...)"),
+    "lambdarank_num_pair_per_sample": (2.0**32 - 1, "LambdaRank(truncation=...)"),
+    "lambdarank_normalization": (1.0, "LambdaRank(log_norm=...)"),
+    "lambdarank_score_normalization": (1.0, "LambdaRank(score_gap_norm=...)"),
+    "lambdarank_unbiased": (0.0, "weights"),
+    "ndcg_exp_gain": (1.0, "NDCG(gain='linear')"),
+}
 MAXIMISED = ("auc", "aucpr", "pre", "map", "ndcg")  # beginnings of the names that XGBoost's EarlyStopping maximises
 
 
@@ -33,28 +42,28 @@ def attach(data: xgboost.DMatrix, columns: dict[str, Any], qid: Any) -> xgboost.
     """Attach columns to a DMatrix, so that the parts of it that xgb.cv makes have them too."""
     n = data.num_row()
     attached = add_columns(data, n, columns, qid)
-    if all(data.get_float_info(field).size == 0 for field in CARRIERS):
-        number = next(_numbers) % 2**16
+    low, high = (data.get_float_info(field) for field in CARRIERS)
+    carried = _carried_rows(low, high, n)
+    # fields of the user's stay; those of an earlier process, which wrote the matrix to a file, are made anew
+    free = low.size == high.size == 0 or (carried is not None and np.array_equal(carried[1], np.arange(n)))
+    if free and (carried is None or _carried.get(carried[0]) is not attached):
+        number = next(number for number in _numbers if number not in _carried)
         row = np.arange(n)
         data.set_float_info(CARRIERS[0], (row % 2**24).astype(np.float32))
         data.set_float_info(CARRIERS[1], (number * 256 + row // 2**24).astype(np.float32))
         _carried[number] = attached
+    attached.labels = data.get_label()
     return data
 
 
-def _columns(data: xgboost.DMatrix) -> Columns:
-    own = columns_of(data)
-    if len(own) or own.ptr is not None:
-        return own
-    low, high = (data.get_float_info(field) for field in CARRIERS)
-    n = data.num_row()
-    if len(low) != n or len(high) != n or n == 0:
-        return own
-    number, rows = int(high[0]) // 256, low.astype(np.int64) + (high.astype(np.int64) % 256) * 2**24
-    carried = _carried.get(number)
-    if carried is None or any(rows.max() >= len(values) for values in carried.values()):
-        return own
-    return carried.take(rows)
+def _carried_rows(low: Any, high: Any, n: int) -> tuple[int, Any] | None:
+    """The number of a matrix and the rows of it, as attach wrote them; None for anything else."""
+    if not len(low) == len(high) == n or n == 0 or not (np.isfinite(low).all() and np.isfinite(high).all()):
+        return None
+    if low.min() < 0 or high.min() < 256 or high.max() >= 2**24 or (low % 1).any() or (high % 1).any():
+        return None
+    number, rows = high.astype(np.int64) // 256, low.astype(np.int64) + (high.astype(np.int64) % 256) * 2**24
+    return (int(number[0]), rows) if (number == number[0]).all() else None
 
 
 def read(data: xgboost.DMatrix, needs_queries: bool) -> Queries:
@@ -63,7 +72,20 @@ def read(data: xgboost.DMatrix, needs_queries: bool) -> Queries:
     labels = data.get_label()
     if labels.size != n:
         raise ValueError(f"label: one a row wanted, the matrix has {labels.size} for {n} rows")
-    columns = _columns(data)
+    columns = columns_of(data)
+    low, high = (data.get_float_info(field) for field in CARRIERS)
+    carried = None if len(columns) else _carried_rows(low, high, n)
+    if carried is not None:
+        number, rows = carried
+        whole = _carried.get(number)
+        known = whole.labels if whole is not None else None
+        if whole is not None and known is not None and _same_rows(known, rows, labels):
+            borders = whole.ptr
+            own = columns.ptr
+            columns = whole.part(rows, columns)
+            if borders is not None and own is None:
+                advice = "its own groups cut queries that qid= of attach() keeps whole; cross-validate by hand"
+                columns.ptr = borders_of_part(borders, rows, needs_queries, advice)
     ptr = data.get_uint_info("group_ptr").astype(np.int64)
     group = np.diff(ptr) if len(ptr) > 1 else None
     weights = data.get_weight()
@@ -74,10 +96,8 @@ def read(data: xgboost.DMatrix, needs_queries: bool) -> Queries:
     return Queries.from_arrays(labels, group=group, weights=weights if weights.size else None, columns=columns)
 
 
-def check(booster: Any, data: xgboost.DMatrix, needs_queries: bool) -> None:
+def check(booster: Any, data: xgboost.DMatrix | None, needs_queries: bool) -> None:
     """Refuse or warn about settings that XGBoost breaks beside a custom objective."""
-    if booster is None:
-        return
     learner = _config(booster)
     named = learner["learner_train_param"].get("objective", "")
     if named in ("reg:absoluteerror", "reg:quantileerror"):
@@ -85,6 +105,11 @@ def check(booster: Any, data: xgboost.DMatrix, needs_queries: bool) -> None:
             f"objective={named!r} in the parameters overwrites the leaves of a custom objective (XGBoost up to 3.2); "
             "leave it out"
         )
+    for parameters in learner["objective"].values():
+        for name, value in parameters.items() if isinstance(parameters, dict) else ():
+            default, instead = UNUSED.get(name, (value, ""))
+            if not _same(value, default):
+                warn(f"{name}={value} has no effect beside a custom objective; use {instead}")
     if learner["gradient_booster"]["name"] == "dart":
         warn(
             "booster='dart': the objective is given scores of the trees left after dropout, so costs in the history "
@@ -92,22 +117,23 @@ def check(booster: Any, data: xgboost.DMatrix, needs_queries: bool) -> None:
         )
 
 
-def check_hessian(booster: Any, data: xgboost.DMatrix, total: float, rows: int) -> None:
+def check_hessian(booster: Any, total: float, rows: int) -> None:
     """Warn where min_child_weight, 1 unless set, is large against the Hessians."""
-    if booster is None:
-        return
     trees = _config(booster)["gradient_booster"]
     value = trees.get("gbtree", trees).get("tree_train_param", {}).get("min_child_weight")
     if value is not None:
         warn_small_hessian("min_child_weight", float(value), total, rows)
 
 
-def threads(booster: Any, data: xgboost.DMatrix) -> int | None:
+def threads(booster: Any) -> int | None:
     """Number of threads that the user gave XGBoost, or None."""
-    if booster is None:
-        return None
     value = int(_config(booster)["generic_param"].get("nthread", 0))
     return value if value > 0 else None
+
+
+def rounds(booster: Any) -> int:
+    """Rounds that a booster has behind it."""
+    return int(booster.num_boosted_rounds())
 
 
 def metrics(readings: dict[str, Reading], primary: str) -> list[tuple[str, float]]:
@@ -117,6 +143,16 @@ def metrics(readings: dict[str, Reading], primary: str) -> list[tuple[str, float
     watched = primary if primary.startswith(MAXIMISED) == readings[primary].maximise else f"cost/{primary}"
     names = sorted(readings, key=lambda name: name == watched)
     return [(name, readings[name].value) for name in names]
+
+
+def _same_rows(known: Any, rows: Any, labels: Any) -> bool:
+    """Whether labels are those of some rows of a known matrix: numbers alone could be another process's."""
+    return bool(rows.max() < len(known)) and np.array_equal(known[rows], labels)
+
+
+def _same(value: str, default: float | str) -> bool:
+    """Whether a parameter, in XGBoost's text, is its default."""
+    return value == default if isinstance(default, str) else float(value) == default
 
 
 def _config(booster: Any) -> dict[str, Any]:

@@ -101,7 +101,7 @@ def test_what_was_returned_stays_as_it_was(make, fit):
 
 
 @both_boosters
-def test_scores_are_left_alone_and_not_kept(make, fit):
+def test_scores_in_a_buffer_that_is_written_over(make, fit):
     """LightGBM hands over the same buffer every round."""
     objective, data, buffer = lo.Objective(SPEC), make(), START.copy()
     objective(buffer, data)
@@ -327,6 +327,19 @@ def test_trainings_in_threads_equal_those_in_turn(make, fit, shared):
         assert objective.history(data) == other.history(data)
 
 
+def test_rankers_in_threads_equal_those_in_turn():
+    def fitted(objective, table):
+        model = lgb.LGBMRanker(objective=objective, n_estimators=20, n_jobs=1, min_child_samples=5, verbosity=-1)
+        return model.fit(table.X, table.y, group=table.group).predict(TEST.X)
+
+    tables, one = [TRAIN, Table.random(90, seed=6)], lo.Objective(SPEC)
+    wanted = [fitted(lo.Objective(SPEC), table) for table in tables]
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(fitted, [one, one], tables))
+    np.testing.assert_array_equal(found, wanted)
+    assert len(one.history()["ndcg@10"]) == 20
+
+
 def test_gradients_in_threads_equal_those_in_turn():
     """Rows enough for the kernels to use threads of their own."""
     table = Table.random(3000, seed=5)
@@ -448,8 +461,8 @@ def spoilt(value):
 def test_columns_that_cannot_be_are_refused(make, columns, match):
     data = make()
     with pytest.raises(ValueError, match=match):
-        lo.attach(data, columns)
-    with pytest.raises(ValueError, match="there: none"):
+        lo.attach(data, {"good": TRAIN.y, **columns})
+    with pytest.raises(ValueError, match="there: none"):  # all or nothing
         lo.Objective(lo.SquaredError(label="price"))(START, data)
 
 

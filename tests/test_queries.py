@@ -82,5 +82,5 @@ def test_scores_must_be_finite_and_one_a_row():
     ranking = Ranking(Queries.from_arrays([0, 0], group=[2]), reference)
     with pytest.raises(ValueError, match="scores must be finite: row 1 is nan"):
         ranking.update(np.array([0, np.nan]), ranked=True)
-    with pytest.raises(ValueError, match=r"one score a row wanted.*\(2, 3\).*num_class"):
+    with pytest.raises(ValueError, match=r"scores: one a row wanted.*\(2, 3\).*num_class"):
         ranking.update(np.zeros((2, 3)), ranked=True)

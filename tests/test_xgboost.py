@@ -271,8 +271,7 @@ def test_runs_go_with_their_data_sets():
     del data
     gc.collect()
     assert len(objective.history()["ndcg@10"]) == 2
-    with pytest.raises(KeyError, match="gone"):
-        objective.state()
+    assert objective.state()["rounds"] == 2  # what grows with the data is given up, not what was learnt
 
 
 # ------------------------------------------------------------------------------------------------------------- metrics

@@ -1,0 +1,111 @@
+"""Which run answers a call: one for each booster and data set, for as long as these are there."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lambda_objectives.arrays import Vector
+from lambda_objectives.queries import Queries
+from lambda_objectives.run import Run
+from lambda_objectives.warn import warn
+
+
+class Session:
+    """A run, and the booster whose training it is part of (None for calls by hand)."""
+
+    def __init__(self, run: Run, booster: Any, training: bool) -> None:
+        self.run = run
+        self.booster = None if booster is None else weakref.ref(booster)
+        self.training = training
+        self.calls = 0
+        self.recorded_at: int | None = None  # of a data set that is watched: the round that was logged last
+        self.start: Vector | None = None  # the first scores, for as long as they are of use
+        self.moved = False
+
+    def starts_again(self, scores: npt.NDArray[Any], queries: Queries | None) -> bool:
+        """Whether a call by hand begins a new training: scores back at their start, or arrays that are others."""
+        if queries is not None and (self.run.work is None or not queries.equals(self.run.work.queries)):
+            return True
+        if self.start is None or scores.shape != self.start.shape or not self.moved:
+            return self.start is not None and scores.shape != self.start.shape
+        # looking at two rows first saves comparing all of them every round
+        return np.array_equal(scores[[0, -1]], self.start[[0, -1]]) and np.array_equal(scores, self.start)
+
+    def watch_first_rounds(self, scores: npt.NDArray[Any]) -> None:
+        """Keep the first scores; warn if the first tree did not split anything."""
+        if self.calls == 0:
+            self.start = np.array(scores, dtype=np.float64)
+        elif self.start is not None and not self.moved and self.start.shape == scores.shape:
+            step = scores - self.start
+            self.moved = bool(len(step)) and bool(np.ptp(step) > 0)
+            if self.booster is not None:
+                if not self.moved and len(step) > 1:
+                    warn(
+                        "the first tree moved all scores alike: it did not split. Usual causes: min_child_weight "
+                        "(XGBoost) or min_sum_hessian_in_leaf (LightGBM) too large for the Hessians of a ranking, "
+                        "which are far below 1 a row; min_data_in_leaf, gamma or min_gain_to_split too large"
+                    )
+                self.start = None
+        self.calls += 1
+
+
+class Sessions:
+    """All the sessions of one objective."""
+
+    def __init__(self) -> None:
+        self._of: weakref.WeakKeyDictionary[Any, weakref.WeakKeyDictionary[Any, Session]] = weakref.WeakKeyDictionary()
+        self._latest: weakref.WeakKeyDictionary[Any, Session] = weakref.WeakKeyDictionary()
+        self._steps: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self.last: Session | None = None  # the last training
+
+    def find(self, booster: Any, data: Any) -> Session | None:
+        """Return the session of a booster and a data set; without a booster the one last used with the data set."""
+        if booster is None:
+            return self._latest.get(data)
+        return self._of.get(booster, {}).get(data)
+
+    def open(self, booster: Any, data: Any, run: Run, training: bool) -> Session:
+        """Begin a session."""
+        session = Session(run, booster, training)
+        if booster is not None:
+            self._of.setdefault(booster, weakref.WeakKeyDictionary())[data] = session
+        if training:
+            self.last = session
+            weakref.finalize(data, _release, weakref.ref(run)).atexit = False
+        return session
+
+    def use(self, session: Session, data: Any) -> None:
+        """Make a session the latest of its data set; the one before gives up its buffers, not its history."""
+        before = self._latest.get(data)
+        if before is not session:
+            if before is not None:
+                before.run.release()
+            self._latest[data] = session
+
+    def count_step(self, booster: Any) -> None:
+        """Count a round of a booster's training."""
+        if booster is not None:
+            self._steps[booster] = self._steps.get(booster, 0) + 1
+
+    def steps(self, booster: Any) -> int:
+        """Rounds of a booster's training so far."""
+        return 0 if booster is None else self._steps.get(booster, 0)
+
+    def forget(self, data: Any) -> None:
+        """Drop everything about a data set."""
+        gone = self._latest.pop(data, None)
+        for sessions in list(self._of.values()):
+            sessions.pop(data, None)
+        if gone is not None and self.last is gone:
+            self.last = None
+
+
+def _release(run: weakref.ref[Run]) -> None:
+    """Give up the buffers of a run whose data set is gone; its history stays."""
+    there = run()
+    if there is not None:
+        there.release()
