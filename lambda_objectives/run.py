@@ -151,7 +151,8 @@ class Run:
         readings: dict[str, Reading] = {}
         for name, cost, term, prepared in zip(self.names, costs, self.spec.terms, work.prepared, strict=True):
             readings[f"cost/{name}"] = Reading(cost, False)
-            readings |= term.readings(prepared, work.ranking)
+            for own, reading in term.readings(prepared, work.ranking).items():
+                readings[name if own == term.name else own] = reading
         return readings
 
 

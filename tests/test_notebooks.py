@@ -64,6 +64,7 @@ def test_executes(path, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib.font_manager")  # makes the list of fonts, of which the kernel would tell on stderr
     package = Path(lo.__file__).parent
     monkeypatch.setenv("PYTHONPATH", str(package.parent))
+    monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")  # else boosters are a hundred times slower where a core is taken
     notebook = nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)
     where = nbformat.v4.new_code_cell("import lambda_objectives\nlambda_objectives.__file__")
     notebook.cells.append(where)

@@ -18,16 +18,20 @@ from lambda_objectives.kernels.compiled import compiled
 from lambda_objectives.kernels.threads import longest, run_parts
 
 VECTOR = 16
+LEVEL, DISCOUNT, TOP, E, G, H, W, LANES = range(8)  # columns of a block of rows
+LONGEST = 2**17  # rows of a query on the fast path
+WIDTH = LONGEST + 208  # of a column; no multiple of a page, so that the columns do not compete for the same cache lines
 FAST_RANGE = 80.0  # widest sigma * (max - min) of the fast path: e^-40 to e^40, and products of two, are normal float32
 ONE, ZERO = np.float32(1.0), np.float32(0.0)
 LOG2E, LN2 = np.float32(1.4426950408889634), np.float32(0.6931471805599453)
 LN2_HIGH, LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)  # their sum is ln 2, the first one is exact
 ROOT_HALF_BITS, MANTISSA_BITS = np.int32(0x3F3504F3), np.int32(23)
-# least-squares fits on Chebyshev nodes: e^r for |r| <= ln(2)/2 (error 8e-8), log(1+f)/f for 1+f in [sqrt(.5), sqrt(2)]
+# least-squares fits on Chebyshev nodes: e^r for |r| <= ln(2)/2, relative error 8e-8; log(1+f)/f for 1+f from sqrt(.5)
+# to sqrt(2), absolute error of the logarithm 3e-6, which only the cost has
 E0, E1, E2 = np.float32(1.00000007), np.float32(0.99999967), np.float32(0.49998899)
 E3, E4, E5 = np.float32(0.16667663), np.float32(0.04191507), np.float32(0.00829172)
-L0, L1, L2, L3 = np.float32(1.00000096), np.float32(-0.50001145), np.float32(0.33314671), np.float32(-0.2490827)
-L4, L5, L6 = np.float32(0.20491795), np.float32(-0.18680964), np.float32(0.11931194)
+L0, L1, L2 = np.float32(1.00000469), np.float32(-0.4999036), np.float32(0.33256761)
+L3, L4, L5 = np.float32(-0.25397864), np.float32(0.22070539), np.float32(-0.14338474)
 
 
 @compiled
@@ -46,26 +50,30 @@ def _log(t):
     bits = np.float32(t).view(np.int32)
     k = np.int32(np.int32(bits - ROOT_HALF_BITS) >> MANTISSA_BITS)
     f = np.int32(bits - np.int32(k << MANTISSA_BITS)).view(np.float32) - ONE
-    return np.float32(k) * LN2 + f * (L0 + f * (L1 + f * (L2 + f * (L3 + f * (L4 + f * (L5 + f * L6))))))
+    return np.float32(k) * LN2 + f * (L0 + f * (L1 + f * (L2 + f * (L3 + f * (L4 + f * L5)))))
 
 
 @compiled
-def _exact_query(a, n, kind, by_label, level, discount, truncation, sigma, gaps, log_norm, scores, rank, g, h):
+def _exact_query(a, n, kind, by_label, level, discount, truncation, sigma, gaps, log_norm, scores, rank, top, g, h):
     """One query, pair by pair in double precision: gradients into g and h, by ascending label; returns cost, factor."""
     g[:n], h[:n] = 0.0, 0.0
+    n_top = 0
+    for i in range(n):
+        top[n_top] = i
+        n_top += rank[a + by_label[a + i]] < truncation
     cost, total, worse = 0.0, 0.0, 0
     for i in range(n):
         if i > 0 and level[a + i] > level[a + i - 1]:
             worse = i
         row = a + by_label[a + i]
         rank_i = rank[row]
-        for j in range(worse):
+        for c in range(worse if rank_i < truncation else n_top):
+            j = c if rank_i < truncation else top[c]
+            if j >= worse:
+                break
             row_j = a + by_label[a + j]
-            rank_j = rank[row_j]
-            if rank_i >= truncation and rank_j >= truncation:
-                continue
             if kind == ADDITIVE:
-                w = (level[a + i] - level[a + j]) * abs(discount[rank_i] - discount[rank_j]) * 1.0
+                w = (level[a + i] - level[a + j]) * abs(discount[rank_i] - discount[rank[row_j]]) * 1.0
             else:
                 w = 1.0
             gap = min(max(scores[row] - scores[row_j], -1e290), 1e290)  # the difference itself may be infinite
@@ -87,83 +95,89 @@ def _exact_query(a, n, kind, by_label, level, discount, truncation, sigma, gaps,
 
 
 @compiled(inline="always")
-def _better_rows(kind, gaps, count, better, worse, own, block, w):
+def _better_rows(kind, masked, gaps, count, better, worse, own, block, own_score, block_score):
     """Each of the `count` better rows against the first worse[c] rows of a block; returns the sums of g and of cost.
 
-    own and block are (level, discount, score, e, g, h) of rows by ascending label: gradients are added to own's g and h
-    for the better rows, to block's for the worse ones; w is scratch. The inner loops run over whole vectors, of the
-    length that LLVM makes of each: a rest of a few rows, done one by one, would take longer.
+    own and block hold rows by ascending label in LANES columns of WIDTH each: gradients are added to own's G and H for
+    the better rows, to block's for the worse ones. The inner loop runs over whole vectors, since a rest of a few rows,
+    done one by one, would take longer; and all of it is in one array with columns a fixed distance apart, since arrays
+    of their own would have to be tested for overlap before each of the many short loops.
     """
-    level, discount, score, e, g, h = own
-    b_level, b_discount, b_score, b_e, b_g, b_h = block
     total_g, total_c = 0.0, 0.0
     for c in range(count):
-        i, m = better[c], worse[c]
-        level_h, discount_h, score_h, e_h = level[i], discount[i], score[i], e[i]
-        whole = (m + 2 * VECTOR - 1) // (2 * VECTOR) * (2 * VECTOR)
-        if kind == ADDITIVE:
-            for j in range(whole):
-                w[j] = max(level_h - b_level[j], ZERO) * abs(discount_h - b_discount[j])
-        else:
-            for j in range(whole):
-                w[j] = ONE if b_level[j] < level_h else ZERO
+        i = better[c]
+        level_h, discount_h, e_h = own[i + LEVEL * WIDTH], own[i + DISCOUNT * WIDTH], own[i + E * WIDTH]
+        top_h = own[i + TOP * WIDTH]
+        whole = (worse[c] + VECTOR - 1) // VECTOR * VECTOR
         if gaps:
+            score_h = own_score[i]
             for j in range(whole):
-                w[j] /= 0.01 + abs(score_h - b_score[j])
+                block[j + W * WIDTH] = ONE / (0.01 + abs(score_h - block_score[j]))
         sum_g, sum_h, sum_c = ZERO, ZERO, ZERO
-        for j in range((m + VECTOR - 1) // VECTOR * VECTOR):
-            r = ONE / (e_h + b_e[j])
+        for j in range(whole):
+            if kind == ADDITIVE:
+                w = max(level_h - block[j + LEVEL * WIDTH], ZERO) * abs(discount_h - block[j + DISCOUNT * WIDTH])
+            else:
+                w = ONE if block[j + LEVEL * WIDTH] < level_h else ZERO
+            if masked:
+                w *= max(top_h, block[j + TOP * WIDTH])
+            if gaps:
+                w *= block[j + W * WIDTH]
+            e = block[j + E * WIDTH]
+            r = ONE / (e_h + e)
             q = e_h * r
-            wp = w[j] * (b_e[j] * r)
+            wp = w * (e * r)
             wh = wp * q
-            b_g[j] += wp
-            b_h[j] += wh
+            block[j + G * WIDTH] += wp
+            block[j + H * WIDTH] += wh
             sum_g += wp
             sum_h += wh
-            sum_c -= w[j] * _log(q)
-        g[i] -= sum_g
-        h[i] += sum_h
+            sum_c -= w * _log(q)
+        own[i + G * WIDTH] -= sum_g
+        own[i + H * WIDTH] += sum_h
         total_g += sum_g
         total_c += sum_c
     return total_g, total_c
 
 
-# The same, compiled once for each kind: with `kind` known LLVM sees straight loops and makes code twice as fast.
+# The same, compiled once for each case: with `kind` and the rest known LLVM sees one straight loop.
 @compiled
-def _better_rows_additive(count, better, worse, own, block, w):
-    return _better_rows(ADDITIVE, False, count, better, worse, own, block, w)
-
-
-@compiled
-def _better_rows_unit(count, better, worse, own, block, w):
-    return _better_rows(UNIT, False, count, better, worse, own, block, w)
+def _additive(count, better, worse, own, block, scores):
+    return _better_rows(ADDITIVE, False, False, count, better, worse, own, block, scores, scores)
 
 
 @compiled
-def _pairs_against(kind, gaps, count, better, worse, own, block, w):
-    if gaps:
-        return _better_rows(kind, True, count, better, worse, own, block, w)
-    if kind == ADDITIVE:
-        return _better_rows_additive(count, better, worse, own, block, w)
-    return _better_rows_unit(count, better, worse, own, block, w)
+def _additive_masked(count, better, worse, own, block, scores):
+    return _better_rows(ADDITIVE, True, False, count, better, worse, own, block, scores, scores)
 
 
 @compiled
-def _new_block(longest):
-    """Scratch for (level, discount, score, e, g, h) of a query's rows, filled up to whole vectors."""
-    n = longest + 2 * VECTOR
-    f = np.float32
-    return np.empty(n, f), np.empty(n, f), np.empty(n), np.empty(n, f), np.empty(n, f), np.empty(n, f)
+def _unit(count, better, worse, own, block, scores):
+    return _better_rows(UNIT, False, False, count, better, worse, own, block, scores, scores)
 
 
 @compiled
-def _close_block(block, n):
+def _pairs_against(kind, masked, gaps, count, better, worse, own, block, own_score, block_score):
+    if gaps or (kind == UNIT and masked):
+        return _better_rows(kind, masked, gaps, count, better, worse, own, block, own_score, block_score)
+    if kind == UNIT:
+        return _unit(count, better, worse, own, block, own_score)
+    if masked:
+        return _additive_masked(count, better, worse, own, block, own_score)
+    return _additive(count, better, worse, own, block, own_score)
+
+
+@compiled
+def _close(block, n):
     """Fill up n rows to whole vectors with rows too good to be the worse of any pair, and set all gradients to 0."""
-    level, discount, score, e, g, h = block
-    for i in range(n, n + 2 * VECTOR):
-        level[i], discount[i], score[i], e[i] = np.inf, ZERO, 0.0, ONE
-    for i in range(n + 2 * VECTOR):
-        g[i], h[i] = ZERO, ZERO
+    for i in range(n, n + VECTOR):
+        block[i + LEVEL * WIDTH] = np.inf
+        block[i + DISCOUNT * WIDTH] = ZERO
+        block[i + TOP * WIDTH] = ZERO
+        block[i + E * WIDTH] = ONE
+    for i in range(n + VECTOR):
+        block[i + G * WIDTH] = ZERO
+        block[i + H * WIDTH] = ZERO
 
 
 @compiled
@@ -171,14 +185,12 @@ def _pair_part(
     first, last, longest, kind, by_label, level, discount, truncation, sigma, gap_norm, log_norm,
     exact, scores, ptr, order, rank, weights, grad, hess, cost,
 ):  # fmt: skip
-    rows = _new_block(longest)  # of a query, by ascending label
-    r_level, r_discount, r_score, r_e, r_g, r_h = rows
-    top = _new_block(longest)  # of those among its first `truncation` ranks, against which the rows below are compared
-    t_level, t_discount, t_score, t_e, t_g, t_h = top
-    better, worse = np.empty(longest, np.int32), np.empty(longest, np.int32)  # rows, and how many are worse
-    below, t_worse = np.empty(longest, np.int32), np.empty(longest, np.int32)  # the same for rows below the top
+    rows = np.empty(LANES * WIDTH, np.float32)  # of a query, by ascending label; only as much as is used takes memory
+    top = np.empty(LANES * WIDTH, np.float32)  # those among its first `truncation` ranks, for the rows below them
+    row_score, top_score = np.zeros(longest + VECTOR), np.zeros(longest + VECTOR)
+    better, worse = np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32)  # rows, and how many are worse
+    below, top_worse = np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32)  # the same below the top
     place = np.empty(longest + 1, np.int32)  # of the rows of top among rows
-    w = np.empty(longest + 2 * VECTOR, np.float32)
     exact_g, exact_h = np.empty(longest), np.empty(longest)
     for q in range(first, last):
         a = ptr[q]
@@ -190,10 +202,10 @@ def _pair_part(
             continue
         high, low = scores[a + order[a]], scores[a + order[a + n - 1]]
         gaps = gap_norm and low != high
-        if exact or not sigma * (high - low) <= FAST_RANGE:
+        if exact or n > LONGEST or not sigma * (high - low) <= FAST_RANGE:
             cost[q], factor = _exact_query(
                 a, n, kind, by_label, level, discount, truncation, sigma, gaps, log_norm,
-                scores, rank, exact_g, exact_h,
+                scores, rank, place, exact_g, exact_h,
             )  # fmt: skip
             for i in range(n):
                 row = a + by_label[a + i]
@@ -201,47 +213,60 @@ def _pair_part(
                 grad[row], hess[row] = scale * exact_g[i], scale * exact_h[i]
             continue
 
+        # A truncation that most pairs pass is a factor on all of them; else the first ranks get a block of their own.
+        masked = truncation < n <= 2 * truncation
+        split_up = n > 2 * truncation
         middle = 0.5 * (low + high)
         for i in range(n):
             row = a + by_label[a + i]
-            r_level[i], r_discount[i], r_score[i] = level[a + i], discount[rank[row]], scores[row]
-            r_e[i] = sigma * (scores[row] - middle)
+            rows[i + LEVEL * WIDTH] = level[a + i]
+            rows[i + DISCOUNT * WIDTH] = discount[rank[row]]
+            rows[i + E * WIDTH] = sigma * (scores[row] - middle)
+        if masked:
+            for i in range(n):
+                rows[i + TOP * WIDTH] = rank[a + by_label[a + i]] < truncation
+        if gaps:
+            for i in range(n):
+                row_score[i] = scores[a + by_label[a + i]]
         for i in range(n):
-            r_e[i] = _exp(r_e[i])
-        _close_block(rows, n)
+            rows[i + E * WIDTH] = _exp(rows[i + E * WIDTH])
+        _close(rows, n)
         n_better, n_below, m = 0, 0, 1
-        while r_level[m] == r_level[0]:
+        while level[a + m] == level[a]:
             m += 1
         for i in range(m, n):
-            if r_level[i] > r_level[i - 1]:
+            if level[a + i] > level[a + i - 1]:
                 m = i
-            if truncation >= n or rank[a + by_label[a + i]] < truncation:
-                better[n_better], worse[n_better] = i, m
-                n_better += 1
-            else:
-                below[n_below] = i
-                n_below += 1
-        total_g, total_c = _pairs_against(kind, gaps, n_better, better, worse, rows, rows, w)
+            in_top = not split_up or rank[a + by_label[a + i]] < truncation
+            # no branch: it would be guessed wrong for every other row
+            better[n_better], worse[n_better] = i, m
+            n_better += in_top
+            below[n_below] = i
+            n_below += not in_top
+        total_g, total_c = _pairs_against(kind, masked, gaps, n_better, better, worse, rows, rows, row_score, row_score)
         if n_below:
             n_top = 0
-            for i in range(n):  # no branch: it would be guessed wrong for every other row
+            for i in range(n):
                 place[n_top] = i
                 n_top += rank[a + by_label[a + i]] < truncation
             for t in range(n_top):
                 i = place[t]
-                t_level[t], t_discount[t], t_score[t], t_e[t] = r_level[i], r_discount[i], r_score[i], r_e[i]
-            _close_block(top, n_top)
+                top[t + LEVEL * WIDTH] = rows[i + LEVEL * WIDTH]
+                top[t + DISCOUNT * WIDTH] = rows[i + DISCOUNT * WIDTH]
+                top[t + E * WIDTH] = rows[i + E * WIDTH]
+                top_score[t] = row_score[i]
+            _close(top, n_top)
             m = 0
             for c in range(n_below):
-                while m < n_top and t_level[m] < r_level[below[c]]:
+                while m < n_top and top[m + LEVEL * WIDTH] < rows[below[c] + LEVEL * WIDTH]:
                     m += 1
-                t_worse[c] = m
-            sum_g, sum_c = _pairs_against(kind, gaps, n_below, below, t_worse, rows, top, w)
+                top_worse[c] = m
+            sum_g, sum_c = _pairs_against(kind, False, gaps, n_below, below, top_worse, rows, top, row_score, top_score)
             total_g += sum_g
             total_c += sum_c
             for t in range(n_top):
-                r_g[place[t]] += t_g[t]
-                r_h[place[t]] += t_h[t]
+                rows[place[t] + G * WIDTH] += top[t + G * WIDTH]
+                rows[place[t] + H * WIDTH] += top[t + H * WIDTH]
 
         total = 2 * sigma * total_g
         factor = math.log2(1 + total) / total if log_norm and total > 0 else 1.0
@@ -249,7 +274,7 @@ def _pair_part(
         scale_g, scale_h = np.float32(sigma * factor), np.float32(sigma * sigma * factor)
         for i in range(n):
             row = a + by_label[a + i]
-            grad[row], hess[row] = scale_g * r_g[i], scale_h * r_h[i]
+            grad[row], hess[row] = scale_g * rows[i + G * WIDTH], scale_h * rows[i + H * WIDTH]
         if len(weights):
             for i in range(a, a + n):
                 grad[i] *= weights[i]

@@ -21,9 +21,17 @@ def test_gradients_and_hessians_add_up_with_their_weights():
 def test_every_term_is_reported_once():
     spec = lo.WeightedSum([RANK, lo.LambdaRank(lo.NDCG(3), sigma=2.0), PAIRS], weights=[1, 1, 1])
     values = lo.evaluate(spec, SCORES, LABELS, group=GROUP)
-    assert list(values) == ["cost/ndcg@3", "ndcg@3", "cost/ndcg@3-2", "cost/ranknet"]
+    assert list(values) == ["cost/ndcg@3", "ndcg@3", "cost/ndcg@3-2", "ndcg@3-2", "cost/ranknet"]
     alone = lo.evaluate(RANK, SCORES, LABELS, group=GROUP)
     assert {name: values[name] for name in alone} == alone
+
+
+def test_metrics_of_one_name_keep_apart():
+    linear = lo.NDCG(3, gain="linear")
+    spec = lo.WeightedSum([RANK, lo.LambdaRank(linear)], weights=[1, 1])
+    values = lo.evaluate(spec, SCORES, LABELS, group=GROUP)
+    assert values["ndcg@3"] == lo.NDCG(3)(SCORES, LABELS, group=GROUP)
+    assert values["ndcg@3-2"] == linear(SCORES, LABELS, group=GROUP) != values["ndcg@3"]
 
 
 def test_a_spec_is_a_value_and_does_not_follow_the_lists_it_was_made_of():

@@ -1,0 +1,1 @@
+"""Speed and memory beside the boosters' own objectives; every figure is a ratio measured in one process, in turn."""
