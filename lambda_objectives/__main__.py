@@ -55,6 +55,8 @@ def train(arguments: argparse.Namespace) -> None:
         early_stopping=arguments.early_stopping,
         train_cutoff=arguments.train_cutoff,
         truncation=arguments.truncation,
+        log_norm=arguments.log_norm,
+        score_gap_norm=arguments.score_gap_norm,
         seed=arguments.seed,
         params=parse_params(arguments.param),
     )
@@ -145,6 +147,10 @@ def _parser() -> argparse.ArgumentParser:
                          help="cut-off of the metric that is trained on (none: the whole list)")  # fmt: skip
     command.add_argument("--truncation", type=_whole(1), metavar="K",
                          help="train on pairs with a row among the K first ranks (none: all pairs)")  # fmt: skip
+    command.add_argument("--log-norm", action=argparse.BooleanOptionalAction, default=True,
+                         help="weigh queries with much left to learn down, as the boosters do (yes)")  # fmt: skip
+    command.add_argument("--score-gap-norm", action=argparse.BooleanOptionalAction, default=False,
+                         help="weigh pairs with close scores up, as the boosters do (no)")  # fmt: skip
     command.add_argument("--param", action="append", default=[], metavar="NAME=VALUE",
                          help="a parameter of the booster; may be repeated")  # fmt: skip
     command.add_argument("--seed", type=_whole(0), default=0, metavar="N", help="the booster's seed (0)")

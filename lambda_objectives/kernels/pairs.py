@@ -4,9 +4,11 @@ How the pair loop gets its speed. With E = exp(sigma * score), 1 / (1 + exp(sigm
 one exponential a row and one division a pair. The rows of a query lie by ascending label, so that for each row its
 worse rows are the first m of an array: the loops run from 0, have no branch, and the compiler turns them into vector
 instructions. m is rounded up to whole vectors; what lies between is at least as good and gets the weight 0.
-With a truncation the first ranks and the rest are two such arrays, and pairs of the rest with itself are never formed.
+With a truncation shorter than half the query the first ranks are copied into a block of their own, for the rows below
+them, and pairs of two rows below are never formed.
 
-Queries whose scores lie too far apart for that, and all double-precision work, take the plain loop `_exact_query`.
+Queries whose scores lie too far apart for that or that are too long, and all double-precision work, take the plain loop
+`_exact_query`.
 """
 
 import math

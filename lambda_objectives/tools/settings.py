@@ -42,6 +42,8 @@ class Settings:
         Stop after so many rounds without a better metric; 0 trains and keeps all rounds.
     train_cutoff, truncation
         Cut-off of the metric that is trained on, and `LambdaRank`'s truncation.
+    log_norm, score_gap_norm
+        `LambdaRank`'s normalisations.
     seed
         The booster's seed.
     params
@@ -54,13 +56,20 @@ class Settings:
     early_stopping: int = 50
     train_cutoff: int | None = None
     truncation: int | None = None
+    log_norm: bool = True
+    score_gap_norm: bool = False
     seed: int = 0
     params: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def term(self) -> lo.LambdaRank:
         """What is trained on: the watched metric without its cut-off, unless one was asked for."""
-        return lo.LambdaRank(with_cutoff(type(self.metric), self.train_cutoff), truncation=self.truncation)
+        return lo.LambdaRank(
+            with_cutoff(type(self.metric), self.train_cutoff),
+            truncation=self.truncation,
+            score_gap_norm=self.score_gap_norm,
+            log_norm=self.log_norm,
+        )
 
     @property
     def all_params(self) -> dict[str, Any]:

@@ -56,6 +56,7 @@ def assert_close(got, want, tolerance, slack=1e-300):
 OPTIONS = [
     {},
     {"truncation": 3},
+    {"truncation": 13},
     {"sigma": 2.5},
     {"sigma": 0.3, "truncation": 1},
     {"gap_norm": True},
@@ -158,6 +159,19 @@ def test_weights_multiply_rows_after_the_pairs_are_summed():
         for a, b in zip(plain[:2], weighted[:2], strict=True):
             np.testing.assert_allclose(b, a * weights, rtol=1e-6)
         np.testing.assert_array_equal(plain[2], weighted[2])
+
+
+@pytest.mark.parametrize("truncation", [10**6, 40])
+def test_queries_too_long_for_the_fast_path(truncation):
+    rng = np.random.default_rng(4)
+    n = pairs.LONGEST + 1000
+    scores, labels = rng.normal(size=n), np.zeros(n)
+    labels[rng.integers(0, n, 5)] = [1, 2, 3, 1, 2]
+    results = []
+    for dtype in (np.float32, np.float64):
+        ptr, table = prepared(labels, [n], ADDITIVE, None, dtype, truncation=truncation)
+        results.append(computed(cpu, scores, ptr, table, dtype))
+    assert_close(*results, 2e-5)
 
 
 def test_gradients_of_a_query_add_up_to_nothing():
