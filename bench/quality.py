@@ -25,7 +25,8 @@ XGBOOST = dict(
 OURS = {
     "ours": lo.LambdaRank(lo.NDCG()),
     "ours, log_norm": lo.LambdaRank(lo.NDCG(), log_norm=True),
-    "ours, the booster's norms": lo.LambdaRank(lo.NDCG(), truncation=30, score_gap_norm=True, log_norm=True),
+    "ours, both norms": lo.LambdaRank(lo.NDCG(), score_gap_norm=True, log_norm=True),
+    "ours, both norms and truncation 30": lo.LambdaRank(lo.NDCG(), truncation=30, score_gap_norm=True, log_norm=True),
 }
 OBJECTIVES = {
     f"{booster} {name}": (booster, term)
@@ -66,7 +67,7 @@ def train_xgboost(term: object, train: tuple, valid: tuple, seed: int, rounds: i
     data.set_group(train[2])
     watched.set_group(valid[2])
     params = {**XGBOOST, "seed": seed, "eval_metric": "ndcg@10"} | ({} if term else {"objective": "rank:ndcg"})
-    stop = xgb.callback.EarlyStopping(100, save_best=True, maximize=True)
+    stop = xgb.callback.EarlyStopping(rounds=100, save_best=True, maximize=True)
     return xgb.train(
         params, data, rounds, evals=[(watched, "valid")], obj=lo.Objective(term) if term else None,
         callbacks=[stop], verbose_eval=False,

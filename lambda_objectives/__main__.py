@@ -149,8 +149,8 @@ def _parser() -> argparse.ArgumentParser:
                          help="train on pairs with a row among the K first ranks (none: all pairs)")  # fmt: skip
     command.add_argument("--log-norm", action=argparse.BooleanOptionalAction, default=True,
                          help="weigh queries with much left to learn down, as the boosters do (yes)")  # fmt: skip
-    command.add_argument("--score-gap-norm", action=argparse.BooleanOptionalAction, default=False,
-                         help="weigh pairs with close scores up, as the boosters do (no)")  # fmt: skip
+    command.add_argument("--score-gap-norm", action=argparse.BooleanOptionalAction, default=True,
+                         help="weigh pairs with close scores up, as the boosters do (yes)")  # fmt: skip
     command.add_argument("--param", action="append", default=[], metavar="NAME=VALUE",
                          help="a parameter of the booster; may be repeated")  # fmt: skip
     command.add_argument("--seed", type=_whole(0), default=0, metavar="N", help="the booster's seed (0)")

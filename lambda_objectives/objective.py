@@ -93,7 +93,8 @@ class Objective:
             )
         if session.calls == 1 and call.booster is not None and self._needs_order:
             call.adapter.check_hessian(call.booster, total, len(hess))
-        return grad.copy(), hess.copy()
+        # a booster is done with them when it calls again; a user may keep them
+        return (grad, hess) if call.booster is not None else (grad.copy(), hess.copy())
 
     def metrics(self, first: Any, second: Any, sample_weight: Any = None, group: Any = None) -> list[tuple[Any, ...]]:
         """Every cost and metric, as `feval` of LightGBM or `custom_metric` of XGBoost.

@@ -17,7 +17,7 @@ import numpy as np
 
 from lambda_objectives.kernels import ADDITIVE, UNIT
 from lambda_objectives.kernels.compiled import compiled
-from lambda_objectives.kernels.threads import longest, run_parts
+from lambda_objectives.kernels.threads import longest, run_parts, scratch
 
 VECTOR = 16
 LEVEL, DISCOUNT, TOP, E, G, H, W, LANES = range(8)  # columns of a block of rows
@@ -184,11 +184,11 @@ def _close(block, n):
 
 @compiled
 def _pair_part(
-    first, last, longest, kind, by_label, level, discount, truncation, sigma, gap_norm, log_norm,
+    first, last, scratch, longest, kind, by_label, level, discount, truncation, sigma, gap_norm, log_norm,
     exact, scores, ptr, order, rank, weights, grad, hess, cost,
 ):  # fmt: skip
-    rows = np.empty(LANES * WIDTH, np.float32)  # of a query, by ascending label; only as much as is used takes memory
-    top = np.empty(LANES * WIDTH, np.float32)  # those among its first `truncation` ranks, for the rows below them
+    rows = scratch[: LANES * WIDTH]  # of a query, by ascending label
+    top = scratch[LANES * WIDTH :]  # those among its first `truncation` ranks, for the rows below them
     row_score, top_score = np.zeros(longest + VECTOR), np.zeros(longest + VECTOR)
     better, worse = np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32)  # rows, and how many are worse
     below, top_worse = np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32)  # the same below the top
@@ -289,4 +289,5 @@ def pair_gradients(pairs, scores, ptr, order, rank, weights, grad, hess, cost, p
     Single-precision grad and hess take the fast path, double-precision ones the exact one throughout.
     """
     exact = grad.dtype == np.float64
-    run_parts(_pair_part, parts, longest(ptr), *pairs, exact, scores, ptr, order, rank, weights, grad, hess, cost)
+    fixed = (longest(ptr), *pairs, exact, scores, ptr, order, rank, weights, grad, hess, cost)
+    run_parts(lambda first, last: _pair_part(first, last, scratch(2 * LANES * WIDTH), *fixed), parts)

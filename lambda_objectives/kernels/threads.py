@@ -6,6 +6,7 @@ of one.
 """
 
 import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 SMALL = 8_000  # rows per thread below which starting it costs more than it saves
 PARTS_PER_THREAD = 4  # more parts than threads, since the work in them is only estimated
 
+_local = threading.local()
 _pools: dict[int, ThreadPoolExecutor] = {}
 os.register_at_fork(after_in_child=_pools.clear)  # the threads of a pool do not survive a fork
 
@@ -57,6 +59,13 @@ def run_parts(kernel, parts, *arguments):
     work()
     for future in futures:
         future.result()
+
+
+def scratch(size):
+    """Memory of this thread's own to work in, kept from call to call: only as much as is touched is really taken."""
+    if getattr(_local, "floats", np.empty(0)).size < size:
+        _local.floats = np.empty(size, np.float32)
+    return _local.floats
 
 
 def longest(ptr):

@@ -57,7 +57,7 @@ class Settings:
     train_cutoff: int | None = None
     truncation: int | None = None
     log_norm: bool = True
-    score_gap_norm: bool = False
+    score_gap_norm: bool = True
     seed: int = 0
     params: Mapping[str, Any] = field(default_factory=dict)
 
