@@ -34,7 +34,7 @@ def vector(name: str, values: Any, n: int | None = None, *, finite: bool = True)
             if array.dtype.kind != "O":
                 raise TypeError(f"numbers wanted, found {array.dtype}")
             array = np.array([float(v) for v in array.ravel()]).reshape(array.shape)  # missing values, Decimals ...
-        array = np.ascontiguousarray(array, dtype=np.float64)
+        array = array.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} cannot be read as numbers: {error}") from error
     if array.ndim == 2 and array.shape[1] == 1:
@@ -49,11 +49,12 @@ def vector(name: str, values: Any, n: int | None = None, *, finite: bool = True)
     return array
 
 
-def require_finite(name: str, array: npt.NDArray[Any]) -> None:
-    """Raise a ValueError that names the first row which is NaN or infinite."""
+def require_finite(name: str, array: npt.NDArray[Any]) -> float:
+    """Raise a ValueError that names the first row which is NaN or infinite; return the sum."""
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(array.sum()):  # much quicker, and true only if every entry is finite
-            return
+        total = float(array.sum())
+    if np.isfinite(total):  # much quicker than looking at every entry, and true only if every entry is finite
+        return total
     good = np.isfinite(array)
     if not good.all():
         row = int(np.argmin(good))
@@ -61,6 +62,7 @@ def require_finite(name: str, array: npt.NDArray[Any]) -> None:
         raise ValueError(
             f"{name} must be finite: row {row} is {array[row]} ({count} of {len(good)} rows are not finite)"
         )
+    return total
 
 
 def sizes_to_ptr(group: Any, n: int) -> npt.NDArray[np.int64]:

@@ -17,7 +17,7 @@ from lambda_objectives.arrays import Vector, vector, whole_number
 from lambda_objectives.queries import Queries, Ranking
 
 Gain = str | tuple[float, ...] | Callable[[Vector], npt.ArrayLike]
-Discount = str | Callable[[Vector], npt.ArrayLike]
+Discount = str | tuple[float, ...] | Callable[[Vector], npt.ArrayLike]
 
 
 class Tables(NamedTuple):
@@ -46,7 +46,8 @@ class DCG:
         A function of an array of labels. Gains must not be negative, nor fall as the label rises.
     discount
         ``"log2"``: 1 / log2(r + 2). ``"reciprocal"``: 1 / (r + 1). ``"linear"``: 1 - r / k (needs k).
-        A function of an array of ranks from 0. Discounts must not be negative, nor rise with the rank.
+        A sequence: discount[r], and 0 past its end. A function of an array of ranks from 0. Discounts must not be
+        negative, nor rise with the rank.
 
     Raises
     ------
@@ -85,13 +86,15 @@ class DCG:
             raise ValueError(f"gain must be 'exp2', 'linear', a sequence or a function, found {self.gain!r}")
         if isinstance(self.discount, str):
             if self.discount not in ("log2", "linear", "reciprocal"):
-                raise ValueError(
-                    f"discount must be 'log2', 'linear', 'reciprocal' or a function, found {self.discount!r}"
-                )
+                names = "'log2', 'linear', 'reciprocal', a sequence or a function"
+                raise ValueError(f"discount must be {names}, found {self.discount!r}")
             if self.discount == "linear" and self.k is None:
                 raise ValueError("discount='linear' falls from 1 to 0 at the cut-off: give k")
         elif not callable(self.discount):
-            raise ValueError(f"discount must be a name or a function of ranks, found {self.discount!r}")
+            table = vector("discount", self.discount)
+            object.__setattr__(self, "discount", tuple(table.tolist()))
+            if len(table) == 0 or (table < 0).any() or (np.diff(table) > 0).any():
+                raise ValueError(f"discount: a table must not be empty, negative or rising, found {self.discount}")
 
     @property
     def name(self) -> str:
@@ -165,6 +168,9 @@ class DCG:
                     f"discount: {self.discount!r} must be nowhere negative and must not rise with the rank"
                 )
             return discount
+        if not isinstance(self.discount, str):
+            table = np.array(self.discount[: len(ranks)])
+            return np.concatenate([table, np.zeros(len(ranks) - len(table))])
         if self.discount == "log2":
             return 1.0 / np.log2(ranks + 2.0)
         if self.discount == "reciprocal":

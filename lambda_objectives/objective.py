@@ -85,7 +85,7 @@ class Objective:
         session.watch_first_rounds(call.scores)
         grad, hess = session.run.step(call.scores)
         self._sessions.count_step(call.booster)
-        total = float(hess.sum())
+        total = session.run.curvature
         if len(hess) and not total > 0:
             raise ValueError(
                 "the Hessian is nowhere positive, so that no tree could learn anything: is there any query with two "

@@ -75,6 +75,7 @@ class Run:
         self.names = _unique([term.name for term in self.spec.terms])
         self.history: dict[str, list[float]] = {}
         self.rounds = 0
+        self.curvature = 0.0  # sum of the last Hessian
         self.rule_state = self.spec.init()
         if state is not None:
             check_state(self.spec, state)
@@ -111,8 +112,8 @@ class Run:
         costs = self._gradients(work, scores)
         weights, self.rule_state, log = self.spec.update(self.rule_state, costs)
         grad, hess = _weighted(work, weights)
-        for name, values in (("gradient", grad), ("Hessian", hess)):
-            require_finite(f"{name} (scores or weights too large?)", values)
+        require_finite("gradient (scores or weights too large?)", grad)
+        self.curvature = require_finite("Hessian (scores or weights too large?)", hess)
         self.record(self._readings(work, costs) | {name: Reading(value, False) for name, value in log.items()})
         self.rounds += 1
         return grad, hess

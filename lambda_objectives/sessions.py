@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lambda_objectives.arrays import Vector
 from lambda_objectives.queries import Queries
 from lambda_objectives.run import Run
 from lambda_objectives.warn import warn
@@ -23,7 +22,7 @@ class Session:
         self.training = training
         self.calls = 0
         self.recorded_at: int | None = None  # of a data set that is watched: the round that was logged last
-        self.start: Vector | None = None  # the first scores, for as long as they are of use
+        self.start: npt.NDArray[Any] | None = None  # the first scores, for as long as they are of use
         self.moved = False
 
     def starts_again(self, scores: npt.NDArray[Any], queries: Queries | None) -> bool:
@@ -38,7 +37,7 @@ class Session:
     def watch_first_rounds(self, scores: npt.NDArray[Any]) -> None:
         """Keep the first scores; warn if the first tree did not split anything."""
         if self.calls == 0:
-            self.start = np.array(scores, dtype=np.float64)
+            self.start = np.array(scores, dtype=np.float64 if self.booster is None else np.float32)
         elif self.start is not None and not self.moved and self.start.shape == scores.shape:
             step = scores - self.start
             self.moved = bool(len(step)) and bool(np.ptp(step) > 0)

@@ -32,6 +32,7 @@ VARIANTS = [  # metric at cut-off k, its definition
     (lambda k: lo.NDCG(k, gain=squares), ndcg, {"gain": squares}),
     (lambda k: lo.NDCG(k, discount="reciprocal"), ndcg, {"discount": lambda r: 1 / (r + 1)}),
     (lambda k: lo.DCG(k, discount=quarter), dcg, {"discount": quarter}),
+    (lambda k: lo.NDCG(k, discount=[1, 0.5, 0.5, 0.1]), ndcg, {"discount": lambda r: [1, 0.5, 0.5, 0.1, 0][min(r, 4)]}),
     (lambda k: lo.NDCG(k, empty=0.0), ndcg, {"empty": 0.0}),
     (lambda k: lo.NDCG(k, gain="linear", discount="linear") if k else lo.NDCG(k), ndcg, "linear"),
 ]
@@ -180,7 +181,8 @@ def test_every_kind_of_array_gives_the_same_and_none_is_changed():
         (lambda: lo.NDCG(gain=[]), "gain: a table"),
         (lambda: lo.NDCG(gain=["a"]), "gain cannot be read as numbers"),
         (lambda: lo.NDCG(discount="root"), "discount must be 'log2'"),
-        (lambda: lo.NDCG(discount=2.0), "discount must be"),
+        (lambda: lo.NDCG(discount=2.0), "discount must be one number a row"),
+        (lambda: lo.NDCG(discount=[1, 2]), "discount: a table must not be empty, negative or rising"),
         (lambda: lo.NDCG(discount="linear"), "discount='linear'.*give k"),
         (lambda: lo.NDCG(empty=float("nan")), "empty must be a finite number"),
     ],
