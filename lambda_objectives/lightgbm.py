@@ -83,7 +83,7 @@ def read(data: lightgbm.Dataset, needs_queries: bool) -> Queries:
             raise ValueError(f"column {name!r} has {len(values)} values, the Dataset has {n} rows")
     weights = data.get_weight()
     if weights is not None:
-        weights = np.asarray(weights, dtype=np.float64)
+        weights = np.array(weights, dtype=np.float64)
         weights[weights > 9e37] = np.inf  # what LightGBM makes of infinity
     return Queries.from_arrays(labels, group=None if ptr is None else np.diff(ptr), weights=weights, columns=columns)
 
@@ -104,7 +104,7 @@ def check(booster: Any, data: lightgbm.Dataset | None, needs_queries: bool) -> N
         )
     for name, (default, instead) in UNUSED.items():
         value = _get(params, name)
-        if value is not None and value != default:
+        if value is not None and (default is None or value != default):
             warn(f"{name}={value!r} has no effect beside a custom objective; use {instead}")
     if needs_queries and hasattr(data, "get_position") and data.get_position() is not None:
         warn("position: LightGBM's correction for position bias has no effect beside a custom objective")
