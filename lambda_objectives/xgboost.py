@@ -110,10 +110,12 @@ def check(booster: Any, data: xgboost.DMatrix | None, needs_queries: bool) -> No
             default, instead = UNUSED.get(name, (value, ""))
             if not _same(value, default):
                 warn(f"{name}={value} has no effect beside a custom objective; use {instead}")
-    if learner["gradient_booster"]["name"] == "dart":
+    trees = learner["gradient_booster"]
+    dropout = trees.get("dart_train_param", {})  # since XGBoost 3.4 of booster gbtree too
+    if trees["name"] == "dart" or any(float(dropout.get(name, 0)) > 0 for name in ("rate_drop", "one_drop")):
         warn(
-            "booster='dart': the objective is given scores of the trees left after dropout, so costs in the history "
-            "are not those of the whole model; use booster='gbtree' if you read or act on them"
+            "booster='dart' or rate_drop: the objective is given scores of the trees left after dropout, so costs in "
+            "the history are not those of the whole model; train without dropout if you read or act on them"
         )
 
 

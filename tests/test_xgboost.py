@@ -17,6 +17,9 @@ from tests.data import SPEC, TEST, TRAIN
 ROUNDS = 12
 PARAMS = {"nthread": 1, "max_depth": 4, "min_child_weight": 1e-3, "disable_default_eval_metric": 1}
 START = 0.5  # XGBoost's base score beside a custom objective
+XGBOOST_SAYS_DEPRECATED = pytest.mark.filterwarnings(
+    "ignore:.*deprecated:UserWarning"
+)  # of dart and gblinear, from 3.3
 
 
 def matrix(table=TRAIN, columns=(), *, kind=xgb.DMatrix, **more):
@@ -505,10 +508,14 @@ def test_objectives_that_overwrite_leaves_are_refused(way, value):
 
 
 @pytest.mark.parametrize("way", [fit_by_train, fit_by_update, fit_by_cv, fit_by_regressor])
-@pytest.mark.parametrize(("name", "value"), [("booster", "dart"), ("scale_pos_weight", 2.0)])
-def test_settings_without_effect_or_harmful_are_told(way, name, value):
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [("rate_drop", {"booster": "dart", "rate_drop": 0.1}), ("scale_pos_weight", {"scale_pos_weight": 2.0})],
+)
+@XGBOOST_SAYS_DEPRECATED
+def test_settings_without_effect_or_harmful_are_told(way, name, params):
     with pytest.warns(lo.LambdaObjectivesWarning, match=name):
-        way({name: value})
+        way(params)
 
 
 @pytest.mark.parametrize(
@@ -528,6 +535,7 @@ def test_settings_of_the_own_ranking_objective_are_told(name, value):
 
 @pytest.mark.parametrize("booster", ["gbtree", "dart"])
 @pytest.mark.filterwarnings("ignore:booster='dart':lambda_objectives.LambdaObjectivesWarning")
+@XGBOOST_SAYS_DEPRECATED
 def test_min_child_weight_of_1_is_told_where_hessians_are_tiny(booster):
     table = TRAIN.part(TRAIN.qid < 10)
     params = {name: value for name, value in PARAMS.items() if name != "min_child_weight"}
@@ -547,11 +555,13 @@ def test_first_tree_that_does_not_split_is_told():
 
 
 def test_warning_points_outside_the_package():
-    with pytest.warns(lo.LambdaObjectivesWarning, match="dart") as caught:
-        fit_by_train({"booster": "dart"})
+    with pytest.warns(lo.LambdaObjectivesWarning, match="scale_pos_weight") as caught:
+        fit_by_train({"scale_pos_weight": 2.0})
     assert Path(lo.__file__).parent not in Path(caught[0].filename).parents
 
 
+@XGBOOST_SAYS_DEPRECATED
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_linear_booster_trains():
     objective, data = lo.Objective(SPEC), matrix()
     params = {"booster": "gblinear", "eta": 0.5, "nthread": 1, "disable_default_eval_metric": 1}
