@@ -230,6 +230,7 @@ class NDCG(DCG):
     def values(self, tables: Tables, ranking: Ranking) -> Vector:
         """(Q,) value of each query at the scores of the ranking."""
         out = super().values(tables, ranking)
+        np.minimum(out, 1.0, out=out)  # a perfect order may round to a little more
         out[tables.empty] = self.empty
         return out
 
