@@ -17,9 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 UNIT = 0  # every pair weighs 1
-ADDITIVE = (
-    1  # |difference of the gains| * |difference of the discounts|: what a swap changes in a sum of gain * discount
-)
+ADDITIVE = 1  # |difference of gains| * |difference of discounts|: what a swap changes in a sum of gain * discount
 
 
 class Pairs(NamedTuple):

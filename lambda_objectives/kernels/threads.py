@@ -16,7 +16,8 @@ PARTS_PER_THREAD = 4  # more parts than threads, since the work in them is only 
 
 _local = threading.local()
 _pools: dict[int, ThreadPoolExecutor] = {}
-os.register_at_fork(after_in_child=_pools.clear)  # the threads of a pool do not survive a fork
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_pools.clear)  # the threads of a pool do not survive one
 
 
 def split(ptr, threads):
