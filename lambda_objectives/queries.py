@@ -153,11 +153,14 @@ class Ranking:
         Borders of the parts of the work that threads share.
     kernels
         The module whose loops are to be used.
+    round
+        Rounds of the training so far: what is drawn at random depends on it and on a seed, on nothing else.
     """
 
     def __init__(self, queries: Queries, kernels: ModuleType, threads: int = 1) -> None:
         n = len(queries)
         self.kernels = kernels
+        self.round = 0
         self.scores = np.zeros(n)
         self.ptr = queries.ptr
         if self.ptr is not None:

@@ -143,6 +143,7 @@ class Run:
     def _gradients(self, work: Work, scores: npt.NDArray[Any]) -> list[float]:
         """Fill the gradients of every term and return the terms' values."""
         work.ranking.update(scores, self.needs_order)
+        work.ranking.round = self.rounds
         return [
             term.gradient(prepared, work.ranking, grad, hess)
             for term, prepared, (grad, hess) in zip(self.spec.terms, work.prepared, work.parts, strict=True)
