@@ -4,26 +4,65 @@ from importlib import import_module as _import_module
 from typing import Any as _Any
 
 from lambda_objectives.evaluation import evaluate, gradient
-from lambda_objectives.metrics import DCG, NDCG
+from lambda_objectives.metrics import (
+    AUC,
+    DCG,
+    ERR,
+    MAP,
+    MRR,
+    NDCG,
+    RBP,
+    CustomMetric,
+    HitRate,
+    Kendall,
+    Precision,
+    Recall,
+    Spearman,
+    Tables,
+)
 from lambda_objectives.objective import Objective, attach
 from lambda_objectives.specs.weighted import WeightedSum
+from lambda_objectives.terms.listwise import XENDCG, QueryRMSE, QuerySoftMax
 from lambda_objectives.terms.losses import LogLoss, SquaredError
-from lambda_objectives.terms.ranking import LambdaRank, RankNet
+from lambda_objectives.terms.position import UnbiasedRank
+from lambda_objectives.terms.ranking import LambdaLoss, LambdaRank, RankNet
+from lambda_objectives.terms.risk import RiskRank
+from lambda_objectives.terms.yeti import YetiRank
 from lambda_objectives.warn import LambdaObjectivesWarning
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AUC",
     "DCG",
+    "ERR",
+    "MAP",
+    "MRR",
     "NDCG",
+    "RBP",
+    "XENDCG",
+    "CustomMetric",
+    "HitRate",
+    "Kendall",
+    "LambdaLoss",
     "LambdaObjectivesWarning",
     "LambdaRank",
     "LogLoss",
     "Objective",
+    "Precision",
+    "QueryRMSE",
+    "QuerySoftMax",
     "RankNet",
+    "Recall",
+    "RiskRank",
+    "Spearman",
     "SquaredError",
+    "Tables",
+    "UnbiasedRank",
     "WeightedSum",
+    "YetiRank",
     "attach",
+    "compat",
     "datasets",
     "evaluate",
     "gradient",
@@ -31,7 +70,12 @@ __all__ = [
     "xgboost",
 ]
 
-_LAZY = {"datasets": "tools.datasets", "lightgbm": "lightgbm", "xgboost": "xgboost"}  # loaded when touched
+_LAZY = {
+    "compat": "terms.compat",
+    "datasets": "tools.datasets",
+    "lightgbm": "lightgbm",
+    "xgboost": "xgboost",
+}  # loaded when touched
 
 
 def __getattr__(name: str) -> _Any:

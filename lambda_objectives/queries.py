@@ -6,6 +6,7 @@ Never lists of arrays, never padding.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -55,7 +56,7 @@ class Queries:
         columns: Mapping[str, Any] | None = None,
     ) -> Queries:
         """Read and check arrays of any kind; weights are one a row, or one a query."""
-        y = vector("labels", labels)
+        y = vector("labels", labels, finite=False)
         n = len(y)
         ptr = group_or_qid(group, qid, n)
         w = None
@@ -67,18 +68,17 @@ class Queries:
         named = {name: vector(f"column {name!r}", values, n, finite=False) for name, values in (columns or {}).items()}
         return cls(y, ptr, w, named)
 
-    def column(self, name: str | None, role: str = "label") -> Vector:
-        """Return a named column, or for None the labels; it must be finite."""
-        if name is None:
-            return self.labels
-        if name not in self.columns:
+    def column(self, name: str | None, role: str = "label", *, unjudged: bool = False) -> Vector:
+        """Return a named column, or for None the labels; it must be finite, but for NaN where rows may be unjudged."""
+        if name is not None and name not in self.columns:
             there = ", ".join(repr(c) for c in sorted(self.columns)) or "none"
             raise ValueError(
                 f"{role}={name!r}: this data set of {len(self)} rows has no such column (there: {there}); "
                 f"attach it: lambda_objectives.attach(data, {name}=values)"
             )
-        require_finite(f"column {name!r}", self.columns[name])
-        return self.columns[name]
+        values, what = (self.labels, "labels") if name is None else (self.columns[name], f"column {name!r}")
+        require_finite(what, np.where(np.isnan(values), 0.0, values) if unjudged else values)
+        return values
 
     def equals(self, other: Queries) -> bool:
         """Whether labels, borders, weights and columns are the same."""
@@ -91,7 +91,7 @@ class Queries:
         if self.weights is not None and other.weights is not None:
             pairs.append((self.weights, other.weights))
         same_ptr = self.ptr is None or other.ptr is None or np.array_equal(self.ptr, other.ptr)
-        return same_ptr and all(np.array_equal(ours, theirs) for ours, theirs in pairs)
+        return same_ptr and all(np.array_equal(ours, theirs, equal_nan=True) for ours, theirs in pairs)
 
     @property
     def borders(self) -> Ints:
@@ -179,3 +179,12 @@ class Ranking:
         require_finite("scores", self.scores)
         if ranked:
             self.kernels.rank(self.scores, self.ptr, self.order, self.rank, self.parts)
+
+    def shifted(self, by: Vector) -> Ranking:
+        """The ranking at other scores: these plus something."""
+        other = copy.copy(self)
+        other.scores = self.scores + by
+        if self.ptr is not None:
+            other.order, other.rank = self.order.copy(), self.rank.copy()
+            self.kernels.rank(other.scores, self.ptr, other.order, other.rank, self.parts)
+        return other

@@ -19,9 +19,9 @@ import numpy.typing as npt
 from lambda_objectives.arrays import require_finite
 from lambda_objectives.queries import Queries, Ranking
 from lambda_objectives.specs import Spec, as_spec
-from lambda_objectives.terms import Floats, Reading
+from lambda_objectives.terms import Floats, Learning, Reading
 
-STATE_VERSION = 1
+STATE_VERSION = 2
 
 
 class Work(NamedTuple):
@@ -77,9 +77,10 @@ class Run:
         self.rounds = 0
         self.curvature = 0.0  # sum of the last Hessian
         self.rule_state = self.spec.init()
+        self.term_states: dict[str, Any] = {}  # of terms that learn, by name
         if state is not None:
             check_state(self.spec, state)
-            self.rounds, self.rule_state = int(state["rounds"]), state["rule"]
+            self.rounds, self.rule_state, self.term_states = int(state["rounds"]), state["rule"], dict(state["terms"])
         self.bind(queries)
 
     def bind(self, queries: Queries) -> None:
@@ -93,6 +94,9 @@ class Run:
             [np.zeros((2, len(queries)), self.dtype) for _ in self.spec.terms],
             [],
         )
+        for name, term, prepared in zip(self.names, self.spec.terms, self.work.prepared, strict=True):
+            if isinstance(term, Learning):
+                self.term_states.setdefault(name, term.start(prepared))
 
     def release(self) -> None:
         """Give up all that grows with the data; history and state stay, and `bind` brings the rest back."""
@@ -101,7 +105,10 @@ class Run:
     @property
     def state(self) -> dict[str, Any]:
         """All that is needed to go on with a training elsewhere, as plain values that JSON can hold."""
-        return {"version": STATE_VERSION, "rounds": self.rounds, "spec": repr(self.spec), "rule": self.rule_state}
+        return {
+            "version": STATE_VERSION, "rounds": self.rounds, "spec": repr(self.spec), "rule": self.rule_state,
+            "terms": dict(self.term_states),
+        }  # fmt: skip
 
     def step(self, scores: npt.NDArray[Any]) -> tuple[Floats, Floats]:
         """One round: gradient and Hessian at the scores, everything logged.
@@ -109,7 +116,7 @@ class Run:
         The two arrays are the run's own and are written over by the next call.
         """
         work = self._work
-        costs = self._gradients(work, scores)
+        costs = self._gradients(work, scores, learn=True)
         weights, self.rule_state, log = self.spec.update(self.rule_state, costs)
         grad, hess = _weighted(work, weights)
         require_finite("gradient (scores or weights too large?)", grad)
@@ -140,14 +147,22 @@ class Run:
         assert self.work is not None, "released"
         return self.work
 
-    def _gradients(self, work: Work, scores: npt.NDArray[Any]) -> list[float]:
+    def _gradients(self, work: Work, scores: npt.NDArray[Any], learn: bool = False) -> list[float]:
         """Fill the gradients of every term and return the terms' values."""
         work.ranking.update(scores, self.needs_order)
         work.ranking.round = self.rounds
-        return [
-            term.gradient(prepared, work.ranking, grad, hess)
-            for term, prepared, (grad, hess) in zip(self.spec.terms, work.prepared, work.parts, strict=True)
-        ]
+        values = []
+        for name, term, prepared, (grad, hess) in zip(
+            self.names, self.spec.terms, work.prepared, work.parts, strict=True
+        ):
+            if isinstance(term, Learning) and learn:
+                value, self.term_states[name] = term.learn(
+                    prepared, work.ranking, self.term_states[name], grad, hess
+                )  # fmt: skip
+            else:
+                value = term.gradient(prepared, work.ranking, grad, hess)
+            values.append(value)
+        return values
 
     def _readings(self, work: Work, costs: list[float]) -> dict[str, Reading]:
         readings: dict[str, Reading] = {}

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import statistics
 
 
 def dcg(labels, k=None, gain=lambda y: 2.0**y - 1.0, discount=lambda r: 1.0 / math.log2(r + 2)):
@@ -14,6 +15,95 @@ def ndcg(labels, k=None, empty=1.0, **options):
     """The same over its largest value."""
     best = dcg(sorted(labels, reverse=True), k, **options)
     return dcg(labels, k, **options) / best if best > 0 else empty
+
+
+def average_precision(labels, k=None, threshold=0.0, empty=1.0):
+    """Precision at each relevant row of the first k, over as many of them as there could be."""
+    good = [y > threshold for y in labels]
+    possible = min(sum(good), len(labels) if k is None else k)
+    return sum(sum(good[: r + 1]) / (r + 1) for r in range(len(good[:k])) if good[r]) / possible if possible else empty
+
+
+def graded_average_precision(labels, k=None, gain=lambda y: 2.0**y - 1.0, empty=1.0):
+    """What average precision makes of each gain as a threshold, weighted by the steps between them."""
+    gains = [gain(y) for y in labels]
+    steps, value, best = sorted({0.0, *gains}), 0.0, 0.0
+    for below, here in itertools.pairwise(steps):
+        possible = min(sum(g >= here for g in gains), len(gains) if k is None else k)
+        value += (here - below) * possible * average_precision(gains, k, below)
+        best += (here - below) * possible
+    return value / best if best else empty
+
+
+def reciprocal_rank(labels, k=None, threshold=0.0, empty=0.0):
+    """One over the place of the first relevant row, 0 if that is not among the first k."""
+    if not any(y > threshold for y in labels):
+        return empty
+    return next((1.0 / place for place, y in enumerate(labels[:k], 1) if y > threshold), 0.0)
+
+
+def err(labels, k=None, max_grade=4):
+    """One over the place at which a user stops, on average."""
+    stops = [(2.0**y - 1.0) / 2.0**max_grade for y in labels]
+    return sum(math.prod(1.0 - p for p in stops[:r]) * stops[r] / (r + 1) for r in range(len(stops[:k])))
+
+
+def precision(labels, k, threshold=0.0):
+    """Share of relevant rows among k places."""
+    return len([y for y in labels[:k] if y > threshold]) / k
+
+
+def recall(labels, k, threshold=0.0, empty=1.0):
+    """Share of the relevant rows that are among the first k."""
+    good = [r for r, y in enumerate(labels) if y > threshold]
+    return len([r for r in good if r < k]) / len(good) if good else empty
+
+
+def hit_rate(labels, k, threshold=0.0, empty=0.0):
+    """Whether a relevant row is among the first k."""
+    if max(labels) <= threshold:
+        return empty
+    return float(max(labels[:k]) > threshold)
+
+
+def rbp(labels, k=None, persistence=0.8, threshold=0.0, max_grade=None):
+    """Gain of the row at which a user gives up who goes on with the probability `persistence`."""
+    value, here = 0.0, 1.0
+    for y in labels[:k]:
+        value += here * (1.0 - persistence) * (float(y > threshold) if max_grade is None else y / max_grade)
+        here *= persistence
+    return value
+
+
+def auc(labels, k=None, threshold=0.0, empty=1.0):
+    """Share of the pairs of a relevant and another row of which the relevant one is first."""
+    good = [y > threshold for y in labels]
+    pairs = [a for a, b in itertools.combinations(good, 2) if a != b]
+    return sum(pairs) / len(pairs) if pairs else empty
+
+
+def kendall(labels, k=None, tau="a", empty=0.0):
+    """Pairs in the right order less pairs in the wrong order, over the number of pairs."""
+    signs = [int(a > b) - int(a < b) for a, b in itertools.combinations(labels, 2)]
+    different = sum(map(abs, signs))
+    if not different:
+        return empty
+    return sum(signs) / (len(signs) if tau == "a" else math.sqrt(len(signs)) * math.sqrt(different))
+
+
+def spearman(labels, k=None, empty=0.0):
+    """Correlation of place and place by label, equal labels sharing theirs."""
+    if min(labels) == max(labels):
+        return empty
+    wanted = [sum(z > y for z in labels) + sum(z == y for z in labels) / 2 for y in labels]
+    return statistics.correlation(wanted, range(len(labels)))
+
+
+def mean_over_ties(metric, scores, labels, k=None, **options):
+    """Mean of a metric of the labels in rank order over all orders of rows with equal scores."""
+    runs = [[y for s, y in zip(scores, labels, strict=True) if s == score] for score in sorted(set(scores))[::-1]]
+    orders = itertools.product(*map(itertools.permutations, runs))
+    return statistics.fmean(metric(list(itertools.chain(*order)), k, **options) for order in orders)
 
 
 def ranked(scores):

@@ -1,4 +1,4 @@
-"""Sorting each query by score, and sums over ranks."""
+"""Sorting each query by score."""
 
 import numpy as np
 
@@ -71,18 +71,3 @@ def rank(scores, ptr, order, rank, parts):
     `order` comes in as last round's: nearly right, so it is repaired by insertion, and sorted afresh where far off.
     """
     run_parts(_rank_part, parts, longest(ptr), scores, ptr, order, rank)
-
-
-@compiled
-def _discounted_part(first, last, gain, discount, order, ptr, out):
-    for q in range(first, last):
-        a = ptr[q]
-        total = 0.0
-        for r in range(min(ptr[q + 1] - a, len(discount))):
-            total += gain[a + order[a + r]] * discount[r]
-        out[q] = total
-
-
-def discounted_sums(gain, discount, order, ptr, out, parts):
-    """Write the sum over each query of gain[row] * discount[rank]; ranks past the discount's end count nothing."""
-    run_parts(_discounted_part, parts, gain, discount, order, ptr, out)

@@ -185,7 +185,7 @@ def _close(block, n):
 @compiled
 def _pair_part(
     first, last, scratch, longest, kind, by_label, level, discount, truncation, sigma, gap_norm, log_norm,
-    exact, scores, ptr, order, rank, weights, grad, hess, cost,
+    exact, drawn, scores, ptr, order, rank, weights, grad, hess, cost,
 ):  # fmt: skip
     rows = scratch[: LANES * WIDTH]  # of a query, by ascending label
     top = scratch[LANES * WIDTH :]  # those among its first `truncation` ranks, for the rows below them
@@ -203,6 +203,9 @@ def _pair_part(
             hess[a : a + n] = 0.0
             continue
         high, low = scores[a + order[a]], scores[a + order[a + n - 1]]
+        if drawn:  # the ranks are not those of the scores
+            for i in range(a, a + n):
+                high, low = max(high, scores[i]), min(low, scores[i])
         gaps = gap_norm and low != high
         if exact or n > LONGEST or not sigma * (high - low) <= FAST_RANGE:
             cost[q], factor = _exact_query(
@@ -289,5 +292,8 @@ def pair_gradients(pairs, scores, ptr, order, rank, weights, grad, hess, cost, p
     Single-precision grad and hess take the fast path, double-precision ones the exact one throughout.
     """
     exact = grad.dtype == np.float64
-    fixed = (longest(ptr), *pairs, exact, scores, ptr, order, rank, weights, grad, hess, cost)
+    fixed = (
+        longest(ptr), pairs.kind, pairs.by_label, pairs.level, pairs.discount, pairs.truncation, pairs.sigma,
+        pairs.gap_norm, pairs.log_norm, exact, pairs.drawn, scores, ptr, order, rank, weights, grad, hess, cost,
+    )  # fmt: skip
     run_parts(lambda first, last: _pair_part(first, last, scratch(2 * LANES * WIDTH), *fixed), parts)

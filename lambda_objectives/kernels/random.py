@@ -10,7 +10,7 @@ from lambda_objectives.kernels.compiled import compiled
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-S30, S27, S31, S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+S30, S27, S31, S11, S32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11), np.uint64(32)
 
 
 @compiled
@@ -38,7 +38,8 @@ def uniform(stream, row):
 @compiled
 def below(stream, row, n):
     """A whole number from 0 to n - 1 for a row, n < 2^32; off from even chances by less than n / 2^32."""
-    return np.int64(((mixed(np.uint64(stream) + np.uint64(row) * GOLDEN) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
+    bits = mixed(np.uint64(stream) + np.uint64(row) * GOLDEN) >> S32
+    return np.int64((bits * np.uint64(n)) >> S32)
 
 
 @compiled
@@ -49,4 +50,4 @@ def _uniforms(stream, out):
 
 def uniforms(seed, round_, draw, out):
     """Write one number from [0, 1) for each row."""
-    _uniforms(stream(seed, round_, draw), out)
+    _uniforms(np.uint64(stream(seed, round_, draw)), out)

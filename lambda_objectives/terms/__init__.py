@@ -12,9 +12,17 @@ A term has
     Writes the gradient of (total weight x value) and its Hessian's diagonal at the ranking's scores; returns the value.
 ``readings(prepared, ranking)``
     The metrics that belong to it, by name.
+
+A term that learns something of its own while training, such as position bias, is as stateless as the others: it is
+handed a state that JSON can hold, and returns the next one.
+
+``start(prepared)``
+    The state before the first round.
+``learn(prepared, ranking, state, grad, hess)``
+    Like `gradient`, by a state; returns the value and the next state.
 """
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +53,17 @@ class Term(Protocol):
     def gradient(self, prepared: Any, ranking: Ranking, grad: Floats, hess: Floats) -> float: ...  # noqa: D102
 
     def readings(self, prepared: Any, ranking: Ranking) -> dict[str, Reading]: ...  # noqa: D102
+
+
+@runtime_checkable
+class Learning(Protocol):
+    """What a run asks of a term with a state, besides."""
+
+    def start(self, prepared: Any) -> Any: ...  # noqa: D102
+
+    def learn(  # noqa: D102
+        self, prepared: Any, ranking: Ranking, state: Any, grad: Floats, hess: Floats
+    ) -> tuple[float, Any]: ...
 
 
 def qualified(label: str | None, name: str) -> str:

@@ -1,27 +1,28 @@
-"""Terms over pairs of rows of the same query."""
+"""Terms over pairs of rows of the same query: LambdaRank, RankNet, LambdaLoss."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from lambda_objectives.arrays import Vector, whole_number
-from lambda_objectives.kernels import ADDITIVE, UNIT, Pairs
-from lambda_objectives.metrics import Tables, check_number
+from lambda_objectives.kernels import LOSS1, LOSS2, LOSS2_PLUS, UNIT
+from lambda_objectives.metrics import DCG, NDCG, check_number
 from lambda_objectives.queries import Queries, Ranking
 from lambda_objectives.terms import Floats, Reading, check_column, qualified
-
-
-class Prepared(NamedTuple):
-    """What a pair term keeps of a data set."""
-
-    queries: Queries
-    pairs: Pairs
-    weights: Floats  # (n,) of the rows, or (0,) for none
-    tables: Tables | None  # of its metric
+from lambda_objectives.terms.pairs import (
+    Prepared,
+    check_metric,
+    check_options,
+    make_pairs,
+    metric_gradient,
+    metric_readings,
+    pair_gradient,
+    prepare_metric,
+    row_weights,
+)
 
 
 @dataclass(frozen=True)
@@ -55,10 +56,24 @@ class LambdaRank:
         LightGBM's `lambdarank_norm` is both.
     hessian_floor
         Smallest Hessian of a row.
+    label_difference
+        Multiply each w by the difference of the labels.
+    sample
+        Each row draws this many of the rows worse than it to make pairs with, if there are more; what is drawn weighs
+        more in turn, so that the expected gradient is that of all pairs. None: all pairs.
+    seed
+        Decides with the round what is drawn: the same on every machine, and after a resume.
+    unjudged
+        Labels may be NaN: such rows have a rank, are worth nothing to the metric and make no pairs.
+    propensity
+        Name of a column with the probability that a row was looked at: each pair weighs one over that of its better
+        row (inverse propensity weighting, for labels that are clicks).
+    propensity_floor
+        Propensities below this count as this, so that no pair weighs more than its inverse.
 
     Raises
     ------
-    ValueError
+    TypeError, ValueError
         For a parameter out of range; on data, for labels that the metric cannot take.
 
     Notes
@@ -69,7 +84,8 @@ class LambdaRank:
 
     References
     ----------
-    Burges (2010), "From RankNet to LambdaRank to LambdaMART: an overview", equations 3 to 6.
+    Burges (2010), "From RankNet to LambdaRank to LambdaMART: an overview", equations 3 to 6. Propensities: Joachims,
+    Swaminathan and Schnabel (2017), "Unbiased learning-to-rank with biased feedback".
 
     Examples
     --------
@@ -86,22 +102,20 @@ class LambdaRank:
     score_gap_norm: bool = False
     log_norm: bool = False
     hessian_floor: float = 0.0
+    label_difference: bool = field(default=False, kw_only=True)
+    sample: int | None = field(default=None, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+    unjudged: bool = field(default=False, kw_only=True)
+    propensity: str | None = field(default=None, kw_only=True)
+    propensity_floor: float = field(default=0.1, kw_only=True)
 
     needs_order: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if isinstance(self.metric, type) or not hasattr(self.metric, "tables"):
-            raise TypeError(f"metric must be a metric object such as NDCG(10), found {self.metric!r}")
+        check_metric(self.metric)
         check_column("label", self.label)
-        check_number("sigma", self.sigma, above=0.0)
-        check_number("hessian_floor", self.hessian_floor)
-        if self.hessian_floor < 0:
-            raise ValueError(f"hessian_floor must not be negative, found {self.hessian_floor!r}")
-        if self.truncation is not None:
-            whole_number("truncation", self.truncation, at_least=1)
-        for name in ("score_gap_norm", "log_norm"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise ValueError(f"{name} must be True or False, found {getattr(self, name)!r}")
+        check_column("propensity", self.propensity)
+        check_options(self)
 
     @property
     def name(self) -> str:
@@ -110,27 +124,18 @@ class LambdaRank:
 
     def prepare(self, queries: Queries, dtype: npt.DTypeLike) -> Prepared:
         """Sort each query by label and set up the metric's tables."""
-        ptr, labels = queries.borders, queries.column(self.label)
-        tables = self.metric.tables(labels, ptr)
-        longest = int(np.diff(ptr).max(initial=0))
-        discount = np.zeros(longest, dtype)
-        discount[: len(tables.discount)] = tables.discount
-        # of two ranks past the cut-off neither counts: such pairs are 0, so leave them out as a truncation does
-        reach = min(longest, len(tables.discount), self.truncation or longest)
-        pairs = _pairs(ADDITIVE, ptr, labels, tables.gain, discount, reach, self, dtype)
-        return Prepared(queries, pairs, _weights(queries, dtype), tables)
+        return prepare_metric(self, queries, dtype)
 
     def gradient(self, prepared: Prepared, ranking: Ranking, grad: Floats, hess: Floats) -> float:
         """Write gradient and Hessian, return the value."""
-        value = _gradient(prepared, ranking, grad, hess)
+        value = metric_gradient(self, prepared, ranking, grad, hess)
         if self.hessian_floor > 0:
             np.maximum(hess, self.hessian_floor, out=hess)
         return value
 
     def readings(self, prepared: Prepared, ranking: Ranking) -> dict[str, Reading]:
         """Return the metric at the ranking's scores."""
-        value = prepared.queries.mean_over_queries(self.metric.values(prepared.tables, ranking))
-        return {self.name: Reading(value, self.metric.maximise)}
+        return metric_readings(self, prepared, ranking)
 
 
 @dataclass(frozen=True)
@@ -144,7 +149,14 @@ class RankNet:
     label
         Name of the column that holds the labels (any real numbers); None for the data set's own.
     sigma
-        Slope of the logistic function.
+        Slope: of the logistic function, or of the hinge.
+    loss
+        ``"logistic"``, or ``"hinge"``: max(0, 1 - x), with the Hessian sigma^2 for both rows of a pair that counts, as
+        XGBoost's `binary:hinge` has it.
+    label_difference
+        Each pair weighs the difference of its labels.
+    sample, seed, unjudged
+        As for `LambdaRank`.
 
     Raises
     ------
@@ -157,7 +169,8 @@ class RankNet:
 
     References
     ----------
-    Burges et al. (2005), "Learning to rank using gradient descent", equation 3.
+    Burges et al. (2005), "Learning to rank using gradient descent", equation 3; hinge: Joachims (2002), "Optimizing
+    search engines using clickthrough data".
 
     Examples
     --------
@@ -168,12 +181,19 @@ class RankNet:
 
     label: str | None = None
     sigma: float = 1.0
+    loss: str = field(default="logistic", kw_only=True)
+    label_difference: bool = field(default=False, kw_only=True)
+    sample: int | None = field(default=None, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+    unjudged: bool = field(default=False, kw_only=True)
 
     needs_order: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_column("label", self.label)
-        check_number("sigma", self.sigma, above=0.0)
+        check_options(self)
+        if self.loss not in ("logistic", "hinge"):
+            raise ValueError(f"loss must be 'logistic' or 'hinge', found {self.loss!r}")
 
     @property
     def name(self) -> str:
@@ -182,53 +202,104 @@ class RankNet:
 
     def prepare(self, queries: Queries, dtype: npt.DTypeLike) -> Prepared:
         """Sort each query by label."""
-        ptr, labels = queries.borders, queries.column(self.label)
-        longest = int(np.diff(ptr).max(initial=0))
-        pairs = _pairs(UNIT, ptr, labels, labels, np.zeros(longest, dtype), longest, self, dtype)
-        return Prepared(queries, pairs, _weights(queries, dtype), None)
+        labels = queries.column(self.label, unjudged=self.unjudged)
+        pairs = make_pairs(self, queries, dtype, UNIT, labels, labels)
+        return Prepared(queries, pairs, row_weights(queries, dtype))
 
     def gradient(self, prepared: Prepared, ranking: Ranking, grad: Floats, hess: Floats) -> float:
         """Write gradient and Hessian, return the value."""
-        return _gradient(prepared, ranking, grad, hess)
+        return pair_gradient(prepared, ranking, grad, hess)
 
     def readings(self, prepared: Prepared, ranking: Ranking) -> dict[str, Reading]:
         """Nothing but the cost belongs to it."""
         return {}
 
 
-def _gradient(prepared: Prepared, ranking: Ranking, grad: Floats, hess: Floats) -> float:
-    assert ranking.ptr is not None
-    cost = np.empty(len(ranking.ptr) - 1)
-    ranking.kernels.pair_gradients(
-        prepared.pairs, ranking.scores, ranking.ptr, ranking.order, ranking.rank, prepared.weights,
-        grad, hess, cost, ranking.parts,
-    )  # fmt: skip
-    return prepared.queries.mean_over_queries(cost)
+@dataclass(frozen=True)
+class LambdaLoss:
+    """The bounds on DCG of the LambdaLoss framework: NDCG-Loss1, NDCG-Loss2 and NDCG-Loss2++.
+
+    For a better row h and a worse row l at ranks r (from 0), with gains G over the ideal value, discounts D of the ranks
+    and ``delta = D(|r_h - r_l| - 1) - D(|r_h - r_l|)`` a pair weighs ::
+
+        "1"     G_h D(r_h)
+        "2"     (G_h - G_l) delta
+        "2++"   (G_h - G_l) (|D(r_h) - D(r_l)| + mu delta)
+
+    Parameters
+    ----------
+    metric
+        `NDCG()` or `DCG()`, without a cut-off: of the bounds there is no agreed truncated form. Restrict the pairs by
+        `truncation`.
+    variant
+        ``"1"``, ``"2"`` or ``"2++"``.
+    mu
+        Share of the second bound in ``"2++"``; with 0 it is `LambdaRank`.
+    label, sigma, truncation, score_gap_norm, log_norm
+        As for `LambdaRank`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a parameter out of range; on data, for labels that the metric cannot take.
+
+    Notes
+    -----
+    The logarithm is the natural one, where the paper's is that of base 2: a factor of log 2 on everything.
+
+    References
+    ----------
+    Wang, Li, Golbandi, Bendersky and Najork (2018), "The LambdaLoss framework for ranking metric optimization",
+    equations 12, 16 and 18.
+
+    Examples
+    --------
+    >>> import lambda_objectives as lo
+    >>> lo.evaluate(lo.LambdaLoss(lo.NDCG(), "1"), [0.0, 0.0], [1, 0], group=[2])
+    {'cost/lambdaloss1': 0.693147..., 'ndcg': 1.0}
+    """
+
+    metric: Any = NDCG()
+    variant: str = "2++"
+    mu: float = 10.0
+    label: str | None = None
+    sigma: float = 1.0
+    truncation: int | None = None
+    score_gap_norm: bool = False
+    log_norm: bool = False
+
+    needs_order: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_metric(self.metric)
+        if not isinstance(self.metric, DCG) or self.metric.k is not None or self.metric.ties != "row":
+            raise ValueError(f"metric must be NDCG() or DCG(), without a cut-off, found {self.metric!r}")
+        if self.variant not in KINDS:
+            raise ValueError(f"variant must be '1', '2' or '2++', found {self.variant!r}")
+        check_number("mu", self.mu)
+        if self.mu < 0:
+            raise ValueError(f"mu must not be negative, found {self.mu!r}")
+        check_column("label", self.label)
+        check_options(self)
+
+    @property
+    def name(self) -> str:
+        """lambdaloss1, lambdaloss2 or lambdaloss2++."""
+        return qualified(self.label, f"lambdaloss{self.variant}")
+
+    def prepare(self, queries: Queries, dtype: npt.DTypeLike) -> Prepared:
+        """Sort each query by label and set up gains and discounts."""
+        prepared = prepare_metric(self, queries, dtype)
+        return prepared._replace(pairs=prepared.pairs._replace(kind=KINDS[self.variant], mu=float(self.mu)))
+
+    def gradient(self, prepared: Prepared, ranking: Ranking, grad: Floats, hess: Floats) -> float:
+        """Write gradient and Hessian, return the value."""
+        return pair_gradient(prepared, ranking, grad, hess)
+
+    def readings(self, prepared: Prepared, ranking: Ranking) -> dict[str, Reading]:
+        """Return the metric at the ranking's scores."""
+        (reading,) = metric_readings(self, prepared, ranking).values()
+        return {qualified(self.label, self.metric.name): reading}
 
 
-def _pairs(
-    kind: int,
-    ptr: npt.NDArray[np.int64],
-    labels: Vector,
-    level: Vector,
-    discount: Floats,
-    truncation: int,
-    term: Any,
-    dtype: npt.DTypeLike,
-) -> Pairs:
-    query = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
-    by_label = np.lexsort((labels, query))
-    return Pairs(
-        kind=kind,
-        by_label=(by_label - ptr[query]).astype(np.int32),
-        level=np.ascontiguousarray(level[by_label], dtype=dtype),
-        discount=discount,
-        truncation=truncation,
-        sigma=float(term.sigma),
-        gap_norm=bool(getattr(term, "score_gap_norm", False)),
-        log_norm=bool(getattr(term, "log_norm", False)),
-    )
-
-
-def _weights(queries: Queries, dtype: npt.DTypeLike) -> Floats:
-    return np.empty(0, dtype) if queries.weights is None else queries.weights.astype(dtype)
+KINDS = {"1": LOSS1, "2": LOSS2, "2++": LOSS2_PLUS}

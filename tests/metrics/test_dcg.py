@@ -9,7 +9,7 @@ from sklearn.metrics import ndcg_score
 
 import lambda_objectives as lo
 from lambda_objectives.queries import Queries
-from tests.oracles import dcg, mean_metric, ndcg, queries_of
+from tests.oracles import dcg, mean_metric, mean_over_ties, ndcg, queries_of
 from tests.strategies import ranked_data
 
 SEED_003 = [0, 0, 0, 1, 1, 0, 1, 1, 0, 0]  # labels of query 1830 in the order of its file
@@ -144,6 +144,29 @@ def test_ties_rank_in_the_order_of_the_rows():
     assert lo.NDCG(1)([0, 0], [0, 1], group=[2]) == 0.0
 
 
+@pytest.mark.parametrize(
+    ("make", "definition", "options"),
+    [(lo.DCG, dcg, {}), (lo.NDCG, ndcg, {"empty": 0.5}), (lo.NDCG, ndcg, {"gain": squares, "discount": quarter})],
+)
+@settings(max_examples=15, deadline=None)
+@given(data=ranked_data(max_queries=1, max_rows=6))
+def test_mean_over_ties_is_that_over_all_orders(make, definition, options, data):
+    scores, labels, sizes = data
+    for k in (None, 1, 2, 4, 9):
+        for tied in (scores, np.zeros(len(scores)), np.arange(len(scores)) // 2 * 1.0):
+            want = mean_over_ties(definition, tied, labels, k, **options)
+            assert make(k, ties="mean", **options)(tied, labels, group=sizes) == pytest.approx(want, rel=1e-12)
+
+
+def test_rows_without_a_judgement_have_a_rank_and_are_worth_nothing():
+    nan = float("nan")
+    for metric in (lo.DCG(), lo.NDCG(2), lo.NDCG(gain=squares), lo.NDCG(ties="mean")):
+        want = metric([3, 2, 1], [0, 2, 1], group=[3])
+        assert metric([3, 2, 1], [nan, 2, 1], group=[3], unjudged=True) == want
+    assert lo.DCG(gain=[1, 3])([2, 1], [nan, 1], group=[2], unjudged=True) == pytest.approx(3 / np.log2(3))
+    assert lo.NDCG()([2, 1], [nan, nan], group=[2], unjudged=True) == 1.0
+
+
 def test_every_kind_of_array_gives_the_same_and_none_is_changed():
     pandas, polars, pyarrow = (
         pytest.importorskip("pandas"),
@@ -185,6 +208,7 @@ def test_every_kind_of_array_gives_the_same_and_none_is_changed():
         (lambda: lo.NDCG(discount=[1, 2]), "discount: a table must not be empty, negative or rising"),
         (lambda: lo.NDCG(discount="linear"), "discount='linear'.*give k"),
         (lambda: lo.NDCG(empty=float("nan")), "empty must be a finite number"),
+        (lambda: lo.DCG(ties="first"), "ties must be 'row' .* or 'mean' .*, found 'first'"),
     ],
 )
 def test_wrong_parameters_are_refused(make, words):
