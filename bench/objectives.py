@@ -228,7 +228,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--watch", choices=("own", "ndcg@10"), default="own")
     parser.add_argument("--only", default="", help="regular expression for 'booster objective'")
-    parser.add_argument("--add", nargs="*", default=[], help="further objectives of ours, such as 'YetiRank(NDCG(), draws=50)'")
+    parser.add_argument("--add", nargs="*", default=[], help="such as 'YetiRank(NDCG(), draws=50)'")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--table", action="store_true", help="train nothing")
     parser.add_argument("--baseline", nargs="*", default=[], help="'booster objective' to compare its booster's with")

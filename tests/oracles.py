@@ -173,3 +173,40 @@ def all_lambdas(metric, scores, labels, sizes, **options):
     parts = [lambdas(metric, list(scores[q]), list(labels[q]), **options) for q in queries_of(sizes)]
     grad, hess = ([value for part in parts for value in part[i]] for i in (0, 1))
     return grad, hess, sum(part[2] for part in parts) / len(parts)
+
+
+def swap_changes(value, order):
+    """By how much a value of an order changes if two of its rows are swapped: {(row, row): change}, both ways round."""
+    now, changes = value(order), {}
+    for i, j in itertools.combinations(range(len(order)), 2):
+        swapped = list(order)
+        swapped[i], swapped[j] = order[j], order[i]
+        changes[order[i], order[j]] = changes[order[j], order[i]] = abs(value(swapped) - now)
+    return changes
+
+
+def orders_of(scores, sizes):
+    """The rows of each query by descending score, numbered through."""
+    return [[q.start + i for i in ranked(list(scores[q]))] for q in queries_of(sizes)]
+
+
+def pair_weights(metric, orders, labels):
+    """What each pair (better row, worse row) weighs at the orders of the queries; NaN is neither better nor worse."""
+    weights = {}
+    for order in orders:
+        changes = swap_changes(lambda rows: metric([labels[i] for i in rows]), order)
+        weights |= {pair: change for pair, change in changes.items() if labels[pair[0]] > labels[pair[1]]}
+    return weights
+
+
+def pulls(weights, scores, sigma=1.0):
+    """Gradient and Hessian of all rows and the sum of the costs, from {(better row, worse row): weight}."""
+    grad, hess, cost = [0.0] * len(scores), [0.0] * len(scores), 0.0
+    for (h, w), weight in weights.items():
+        x = sigma * (scores[h] - scores[w])
+        grad[h] -= sigma * weight * sigmoid(-x)
+        grad[w] += sigma * weight * sigmoid(-x)
+        for row in (h, w):
+            hess[row] += sigma**2 * weight * sigmoid(-x) * sigmoid(x)
+        cost += weight * softplus(-x)
+    return grad, hess, cost

@@ -30,9 +30,8 @@ from lambda_objectives.kernels import (
 )
 from lambda_objectives.kernels.compiled import compiled
 
-
-# Each takes (gain_h, gain_l, d_h, d_l, a_h, a_l, b_h, b_l, t, mu, zero) and is 0 unless gain_l < gain_h. t is what comes
-# from a table, T(h, l) - T(l, l) + T(l, h) - T(h, h) or a delta. zero has the type of the rest: a plain 0 would turn single
+# Each takes (gain_h, gain_l, d_h, d_l, a_h, a_l, b_h, b_l, t, mu, zero) and is 0 unless gain_l < gain_h. t comes from a
+# table, T(h, l) - T(l, l) + T(l, h) - T(h, h) or a delta. zero has the type of the rest: a plain 0 would turn single
 # precision into double.
 
 
@@ -328,7 +327,7 @@ def _matrices(kind, level, by_label, discount, ties, scores, ptr, order, rank, o
             by_rank[r] = place[order[start + r]]
             by_score[r] = scores[start + order[start + r]]
         constants(kind, n, lev, by_rank, d, a, b, by_score, ties)
-        by_table = kind == PRECISION or kind == CONCORDANCE
+        by_table = kind in (PRECISION, CONCORDANCE)
         count = classes(n, lev, grade, worth) if by_table else 0
         tables = np.zeros(count * n)
         if count > 1:
@@ -346,7 +345,7 @@ def _matrices(kind, level, by_label, discount, ties, scores, ptr, order, rank, o
 
 
 def swap_changes(pairs, scores, ptr, order, rank):
-    """What every swap changes in a metric: for each query an n x n matrix [better, worse], flat, in by_label's order."""
+    """What every swap changes: for each query an n x n matrix [better, worse], flat, in by_label's order."""
     squares = np.concatenate([[0], np.cumsum(np.diff(ptr) ** 2)])
     out = np.empty(squares[-1])
     _matrices(

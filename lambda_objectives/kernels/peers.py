@@ -8,16 +8,10 @@ nothing is rounded. A query is the work of one thread, so that the number of thr
 import math
 
 import numpy as np
-from numba import njit
 
+from lambda_objectives.kernels.compiled import compiled
 
-def strict(function):
-    """Compile a kernel without `fastmath`: sums in another order would be other sums."""
-    settings = dict(nogil=True, error_model="numpy")
-    try:
-        return njit(cache=True, **settings)(function)
-    except RuntimeError:  # as in kernels.compiled: no folder for the cache
-        return njit(**settings)(function)
+strict = compiled(fastmath=False)  # sums in another order would be other sums
 
 
 @strict

@@ -60,7 +60,7 @@ from lambda_objectives.kernels.pairs import FAST_RANGE, LONGEST, VECTOR, WIDTH, 
 from lambda_objectives.kernels.random import below, stream
 from lambda_objectives.kernels.threads import longest, run_parts, scratch
 
-TABLE = 2**22  # largest table of classes times rows
+TABLE = 2**20  # largest table of classes times rows
 
 
 @compiled
@@ -81,11 +81,11 @@ def _swap_part(
     grade, top_grade, r_of = np.zeros(size, np.int32), np.zeros(size, np.int32), np.zeros(size, np.int32)
     delta32, sigma32, mu32 = np.zeros(size, np.float32), np.float32(sigma), np.float32(mu)
     small_table = np.zeros(1)
-    by_table, tracked = kind == PRECISION or kind == CONCORDANCE, costs.shape[1] > 0
+    by_table, tracked = kind in (PRECISION, CONCORDANCE), costs.shape[1] > 0
     at_once_kind = kind in (ADDITIVE, FIRST, CASCADE, PRECISION, CONCORDANCE) and not (
         hinge or tracked or len(now) or len(label) or len(better)
     )  # fmt: skip
-    if kind == LOSS2 or kind == LOSS2_PLUS:
+    if kind in (LOSS2, LOSS2_PLUS):
         for r in range(1, longest):
             delta[r] = discount[r - 1] - discount[r]
             delta32[r] = delta[r]
@@ -285,7 +285,7 @@ def _swap_part(
                     t = 0.0
                     if by_table:
                         t = row[j] + column[grade[j]]
-                    elif kind == LOSS2 or kind == LOSS2_PLUS:
+                    elif kind in (LOSS2, LOSS2_PLUS):
                         t = delta[abs(r_of[i] - r_of[j])]
                     if kind == GIVEN:
                         w = given[given_ptr[q] + i * n + j]
@@ -368,7 +368,7 @@ def swap_gradients(pairs, scores, ptr, order, rank, weights, grad, hess, cost, p
         longest(ptr), pairs.kind, pairs.by_label, pairs.level, pairs.discount, pairs.truncation, pairs.sigma,
         pairs.gap_norm, pairs.log_norm, pairs.ties, pairs.hinge, pairs.mu, pairs.sample, pairs.seed, pairs.round,
         pairs.scale, pairs.silent, pairs.label, pairs.better, pairs.worse, risk.now, risk.baseline, risk.share,
-        risk.alpha, risk.studentised, mean, square, pairs.given, pairs.given_ptr, pairs.costs.reshape(2, -1), pairs.drawn, exact,
-        scores, ptr, order, rank, weights, grad, hess, cost,
+        risk.alpha, risk.studentised, mean, square, pairs.given, pairs.given_ptr, pairs.costs.reshape(2, -1),
+        pairs.drawn, exact, scores, ptr, order, rank, weights, grad, hess, cost,
     )  # fmt: skip
     run_parts(lambda first, last: _swap_part(first, last, scratch(2 * LANES * WIDTH), *fixed), parts)

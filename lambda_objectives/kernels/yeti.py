@@ -72,16 +72,16 @@ def _neighbour_part(
             if not w > 0:
                 continue
             w *= times
-            h, l = (upper, lower) if gain[upper] > gain[lower] else (lower, upper)
-            z = sigma * min(max(scores[h] - scores[l], -1e290), 1e290)
+            h, k = (upper, lower) if gain[upper] > gain[lower] else (lower, upper)
+            z = sigma * min(max(scores[h] - scores[k], -1e290), 1e290)
             small = math.exp(-abs(z))
             wp = sigma * w * ((small if z > 0 else 1.0) / (1.0 + small))
             wh = sigma * wp * ((1.0 if z > 0 else small) / (1.0 + small))
             cost[q] += w * (math.log1p(small) + max(-z, 0.0))
             grad[h] -= wp * (weights[h] if len(weights) else 1.0)
-            grad[l] += wp * (weights[l] if len(weights) else 1.0)
+            grad[k] += wp * (weights[k] if len(weights) else 1.0)
             hess[h] += wh * (weights[h] if len(weights) else 1.0)
-            hess[l] += wh * (weights[l] if len(weights) else 1.0)
+            hess[k] += wh * (weights[k] if len(weights) else 1.0)
 
 
 def neighbour_gradients(

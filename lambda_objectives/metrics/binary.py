@@ -43,8 +43,8 @@ class MAP:
     threshold
         A row is relevant if its label is above this.
     gain
-        None: relevant or not. Else graded average precision with ``"linear"``, ``"exp2"``, a table or a function, as for
-        `DCG`; labels must not be negative then.
+        None: relevant or not. Else graded average precision with ``"linear"``, ``"exp2"``, a table or a function, as
+        for `DCG`; labels must not be negative then.
     empty
         Value of a query without a relevant row. 1.0, as in both boosters.
 
@@ -56,8 +56,8 @@ class MAP:
     Notes
     -----
     LightGBM's and XGBoost's `map@k`. scikit-learn's `average_precision_score` and trec_eval's `map` are ``MAP()``, for
-    queries with a relevant row and without equal scores; trec_eval's `map_cut` divides by R alone. Rows with equal
-    scores rank in the order of the rows; `YetiRank` averages over orders.
+    queries with a relevant row and without equal scores; trec_eval's `map_cut` and ranx's `map@k` divide by R alone.
+    Rows with equal scores rank in the order of the rows; `YetiRank` averages over orders.
 
     References
     ----------
@@ -172,8 +172,9 @@ class HitRate:
 
     Notes
     -----
-    trec_eval's `success` and ranx's `hit_rate`. Only the swaps that bring the first relevant row across the cut-off
-    change it, so that alone it teaches a model little: combine it with another term.
+    trec_eval's `success` and ranx's `hit_rate`. Rows with equal scores rank in the order of the rows. Only the swaps
+    that bring the first relevant row across the cut-off change it, so that alone it teaches a model little: combine it
+    with another term.
 
     Examples
     --------
@@ -222,7 +223,7 @@ class Precision:
 
     Notes
     -----
-    trec_eval's `P`. XGBoost's `pre@k` divides shorter lists by their length.
+    trec_eval's `P`. XGBoost's `pre@k` divides shorter lists by their length. A query without a relevant row is worth 0.
 
     Examples
     --------
@@ -326,6 +327,10 @@ class RBP:
     ValueError
         For a parameter out of range or a threshold beside a largest grade; on data, for graded labels below 0 or above
         `max_grade`.
+
+    Notes
+    -----
+    A query without a relevant row is worth 0.
 
     References
     ----------

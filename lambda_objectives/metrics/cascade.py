@@ -41,7 +41,7 @@ class ERR:
 
     Notes
     -----
-    gdeval's and ranx's ERR, for whom a label is at most 4. CatBoost takes labels as probabilities. A query without a
+    gdeval's ERR, for which a label is at most 4. CatBoost's takes labels as the probabilities. A query without a
     relevant row is worth 0. Rows with equal scores rank in the order of the rows.
 
     References

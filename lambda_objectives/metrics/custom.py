@@ -42,6 +42,11 @@ class CustomMetric:
     TypeError, ValueError
         For something that cannot be called, a name that cannot be used; on data, for a value that is not finite.
 
+    Notes
+    -----
+    Rows with equal scores rank in the order of the rows. What a query without a relevant row is worth, the function
+    says.
+
     Examples
     --------
     >>> import lambda_objectives as lo
@@ -77,7 +82,7 @@ class CustomMetric:
         return np.array([self._value(labels) for labels in _ranked(tables.gain, ranking)])
 
     def changes(self, tables: Labels, ranking: Ranking, by_label: Ints) -> Vector:
-        """What each swap changes: an n x n matrix for each query, flat, one after the other, in the order of by_label."""
+        """What each swap changes: an n x n matrix for each query, flat, in the order of by_label."""
         assert ranking.ptr is not None
         out = []
         for labels, (a, b) in zip(_ranked(tables.gain, ranking), pairwise(ranking.ptr.tolist()), strict=True):

@@ -56,14 +56,13 @@ class DCG:
 
     Notes
     -----
-    A query's weight is the mean weight of
-    its rows. Queries with no gain count 0.
+    A query's weight is the mean weight of its rows. Queries with no gain count 0.
 
     References
     ----------
     Järvelin and Kekäläinen (2002), "Cumulated gain-based evaluation of IR techniques"; exponential gain: Burges et al.
-    (2005), "Learning to rank using gradient descent"; ties: McSherry and Najork (2008), "Computing information retrieval
-    performance measures efficiently in the presence of tied scores".
+    (2005), "Learning to rank using gradient descent"; ties: McSherry and Najork (2008), "Computing information
+    retrieval performance measures efficiently in the presence of tied scores".
 
     Examples
     --------
@@ -143,8 +142,8 @@ class NDCG(DCG):
     Notes
     -----
     With the defaults this is the `ndcg@k` that LightGBM and XGBoost print (without weights; LightGBM counts a query
-    without gain as 1 whatever its weight, here it has its weight). scikit-learn's `ndcg_score` averages over ties and
-    takes linear gains.
+    without gain as 1 whatever its weight, here it has its weight). trec_eval's `ndcg_cut` and ranx's `ndcg` are
+    ``NDCG(k, gain="linear", empty=0.0)``, scikit-learn's `ndcg_score` that with ``ties="mean"``.
 
     Examples
     --------

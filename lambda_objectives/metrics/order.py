@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from lambda_objectives.arrays import Vector
 from lambda_objectives.kernels import CONCORDANCE
@@ -46,10 +47,12 @@ class AUC:
 
     Notes
     -----
-    A mean over the queries; with a single query, ``group=[n]``, the usual AUC of a classifier. The value of a query of
-    n rows takes n log n; as the metric of `LambdaRank` every pair of a relevant and another row is looked at, since the
-    logistic function of a difference cannot be taken apart: 2.5 billion for 100,000 rows half of which are relevant,
-    about a second or two. Give such a query `sample=`.
+    A mean over the queries; with a single query, ``group=[n]``, the usual AUC of a classifier. XGBoost's `auc` of data
+    with queries counts pairs of equal labels too, in the order of the rows, and leaves out queries of one or two rows.
+
+    The value of a query of n rows takes n log n; as the metric of `LambdaRank` every pair of a relevant and another row
+    is looked at, since the logistic function of a difference cannot be taken apart: 2.5 billion for 100,000 rows half
+    of which are relevant, about a second or two. Give such a query `sample=`.
 
     Examples
     --------
@@ -106,8 +109,8 @@ class Kendall:
 
     Notes
     -----
-    scipy's `kendalltau` is tau b; without equal labels both are the same. Rows with equal scores rank in the order of
-    the rows, where scipy counts their pairs 0 and divides by less.
+    scipy's `kendalltau` is tau b, its `somersd` of scores and labels tau a; without equal labels both are the same.
+    Rows with equal scores rank in the order of the rows, where scipy counts their pairs 0 and divides by less.
 
     References
     ----------
@@ -149,7 +152,7 @@ class Kendall:
 
 @dataclass(frozen=True)
 class Spearman:
-    """Spearman's rank correlation of scores and labels in each query: Pearson's of their ranks, equal labels sharing one.
+    """Spearman's rank correlation of scores and labels in each query: Pearson's of their ranks.
 
     Parameters
     ----------
@@ -165,8 +168,9 @@ class Spearman:
 
     Notes
     -----
-    scipy's `spearmanr`, but for rows with equal scores: they rank in the order of the rows, or with ``ties="mean"``
-    share a rank, while the spread of the ranks is taken to be that of n different ones.
+    Equal labels share the mean of their ranks. scipy's `spearmanr`, but for rows with equal scores: they rank in the
+    order of the rows, or with ``ties="mean"`` share a rank, while the spread of the ranks is taken to be that of n
+    different ones.
 
     References
     ----------
@@ -223,7 +227,7 @@ def _mean_ranks(labels: Vector, ptr: Ints) -> Vector:
     return out - ptr[query_of_rows(ptr)]
 
 
-def _equal_pairs(grade: Vector, ptr: Ints) -> Vector:
+def _equal_pairs(grade: npt.NDArray[np.int32], ptr: Ints) -> Vector:
     """(Q,) number of pairs of rows with equal labels."""
-    _, first, last = _runs(grade, ptr)
+    _, first, last = _runs(grade.astype(float), ptr)
     return per_query((last - first - 1) / 2.0, ptr)

@@ -32,7 +32,7 @@ class Tables(NamedTuple):
     kind
         How gains and discounts make a value.
     scale, offset
-        (Q,) each, or (0,): the value is multiplied by the one, then the other is added.
+        (Q,) each, or (0,): the value is multiplied by the one, which must not be negative, then the other is added.
     grade
         (n,) int32, for the kinds PRECISION and CONCORDANCE: number of the row's gain among those of its query.
     ties

@@ -22,11 +22,14 @@ handed a state that JSON can hold, and returns the next one.
     Like `gradient`, by a state; returns the value and the next state.
 """
 
+from importlib import import_module
+from types import ModuleType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from lambda_objectives.arrays import whole_number
 from lambda_objectives.queries import Queries, Ranking
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -66,6 +69,11 @@ class Learning(Protocol):
     ) -> tuple[float, Any]: ...
 
 
+def loops(name: str) -> ModuleType:
+    """A module of kernels, not before it is needed: it imports numba."""
+    return import_module(f"lambda_objectives.kernels.{name}")
+
+
 def qualified(label: str | None, name: str) -> str:
     """A term's name, with the column it is about in front if that is not the data set's own label."""
     return name if label is None else f"{label}.{name}"
@@ -77,3 +85,9 @@ def check_column(name: str, column: Any) -> None:
         return
     if not isinstance(column, str) or not column or set(column) & set(" \t\n:,"):
         raise ValueError(f"{name} must be a column's name, without blanks, colons and commas, found {column!r}")
+
+
+def check_seed(seed: Any) -> None:
+    """Refuse a seed that is no whole number from 0 that fits into 63 bits."""
+    if whole_number("seed", seed, at_least=0) >= 2**63:
+        raise ValueError(f"seed must be a whole number below 2^63, found {seed!r}")

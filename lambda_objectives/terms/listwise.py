@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
-from types import ModuleType
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from lambda_objectives.arrays import Vector, whole_number
+from lambda_objectives.arrays import Vector
 from lambda_objectives.metrics import check_number
 from lambda_objectives.queries import Queries, Ranking
-from lambda_objectives.terms import Floats, Reading, check_column, qualified
-
-LARGEST_SEED = 2**63 - 1
+from lambda_objectives.terms import Floats, Reading, check_column, check_seed, loops, qualified
 
 
 class Prepared(NamedTuple):
@@ -97,7 +93,7 @@ class QueryRMSE:
     def _mean_square(self, prepared: Prepared, ranking: Ranking, grad: Floats, hess: Floats) -> float:
         queries, labels, weights, _ = prepared
         squares = _per_query(queries)
-        _kernels().centred(ranking.scores, labels, weights, queries.borders, grad, hess, squares, ranking.parts)
+        loops("listwise").centred(ranking.scores, labels, weights, queries.borders, grad, hess, squares, ranking.parts)
         total = float(weights.sum()) if len(weights) else float(len(queries))
         return float(squares.sum()) / total if total > 0 else 0.0
 
@@ -175,7 +171,7 @@ class QuerySoftMax:
         """Write gradient and Hessian, return the value."""
         queries, labels, weights, constant = prepared
         cost = _per_query(queries)
-        _kernels().softmax(
+        loops("listwise").softmax(
             ranking.scores, labels, weights, float(self.beta), queries.borders, ranking.order,
             grad, hess, cost, ranking.parts,
         )  # fmt: skip
@@ -257,8 +253,7 @@ class XENDCG:
 
     def __post_init__(self) -> None:
         check_column("label", self.label)
-        if whole_number("seed", self.seed, at_least=0) > LARGEST_SEED:
-            raise ValueError(f"seed must be a whole number below 2^63, found {self.seed!r}")
+        check_seed(self.seed)
 
     @property
     def name(self) -> str:
@@ -279,7 +274,7 @@ class XENDCG:
         """Write gradient and Hessian, return the value."""
         queries, power, unit, weights = prepared
         cost = _per_query(queries)
-        _kernels().xendcg(
+        loops("listwise").xendcg(
             ranking.scores, power, unit, weights, int(self.seed), ranking.round, queries.borders, ranking.order,
             grad, hess, cost, ranking.parts,
         )  # fmt: skip
@@ -288,10 +283,6 @@ class XENDCG:
     def readings(self, prepared: Powers, ranking: Ranking) -> dict[str, Reading]:
         """Nothing but the cost belongs to it."""
         return {}
-
-
-def _kernels() -> ModuleType:
-    return import_module("lambda_objectives.kernels.listwise")  # not before it is needed: it imports numba
 
 
 def _per_query(queries: Queries) -> Vector:

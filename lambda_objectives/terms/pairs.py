@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from lambda_objectives.arrays import Vector, whole_number
-from lambda_objectives.kernels import GIVEN, NEVER, NONE, Pairs
+from lambda_objectives.kernels import CONCORDANCE, GIVEN, NEVER, NONE, PRECISION, Pairs
 from lambda_objectives.metrics import check_number, values
-from lambda_objectives.metrics.tables import longest_query, query_of_rows
+from lambda_objectives.metrics.tables import Tables, longest_query, query_of_rows
 from lambda_objectives.queries import Queries, Ranking
-from lambda_objectives.terms import Floats, Reading
+from lambda_objectives.terms import Floats, Reading, check_seed
 
 
 class Prepared(NamedTuple):
@@ -33,13 +33,14 @@ def prepare_metric(term: Any, queries: Queries, dtype: npt.DTypeLike) -> Prepare
     if hasattr(term.metric, "changes"):  # no tables: each round every swap is done
         pairs = make_pairs(term, queries, dtype, GIVEN, labels, labels)
         return Prepared(queries, pairs._replace(given_ptr=_squares(ptr)), row_weights(queries, dtype), tables)
+    _check_tables(term.metric, tables, ptr)
     discount = np.zeros(longest, dtype)
     discount[: len(tables.discount)] = tables.discount
     pairs = make_pairs(term, queries, dtype, tables.kind, tables.gain, labels)
     # of two ranks past the cut-off neither counts: such pairs are 0, so leave them out as a truncation does
     reach = longest if tables.ties else min(longest, len(tables.discount))
     pairs = pairs._replace(
-        discount=discount, truncation=min(pairs.truncation, reach), ties=tables.ties, scale=tables.scale
+        discount=discount, truncation=min(pairs.truncation, reach), ties=tables.ties, scale=np.abs(tables.scale)
     )
     return Prepared(queries, pairs, row_weights(queries, dtype), tables)
 
@@ -68,7 +69,7 @@ def make_pairs(term: Any, queries: Queries, dtype: npt.DTypeLike, kind: int, lev
         sample=option(term, "sample", None) or 0,
         seed=option(term, "seed", 0),
         silent=missing[by_label] if missing.any() else NEVER,
-        label=labels[by_label] if option(term, "label_difference", False) else NONE,
+        label=np.where(missing, 0.0, labels)[by_label] if option(term, "label_difference", False) else NONE,
         better=better,
         worse=worse,
         hinge=option(term, "loss", "logistic") == "hinge",
@@ -126,7 +127,7 @@ def check_options(term: Any) -> None:
         whole_number("truncation", term.truncation, at_least=1)
     if option(term, "sample", None) is not None:
         whole_number("sample", term.sample, at_least=1)
-    whole_number("seed", option(term, "seed", 0), at_least=0)
+    check_seed(option(term, "seed", 0))
     for name in ("score_gap_norm", "log_norm", "label_difference", "unjudged"):
         if not isinstance(option(term, name, False), bool | np.bool_):
             raise ValueError(f"{name} must be True or False, found {getattr(term, name)!r}")
@@ -134,6 +135,28 @@ def check_options(term: Any) -> None:
         check_number(name, option(term, name, 0.0))
         if option(term, name, 0.0) < 0:
             raise ValueError(f"{name} must not be negative, found {getattr(term, name)!r}")
+
+
+def _check_tables(metric: Any, tables: Tables, ptr: npt.NDArray[np.int64]) -> None:
+    """Refuse tables, which may be those of a user's own metric, that a kernel would read past the end of."""
+    n, longest = int(ptr[-1]), longest_query(ptr)
+    wrong = None
+    if np.shape(tables.gain) != (n,):
+        wrong = f"gain must be one number a row, found an array of shape {np.shape(tables.gain)} for {n} rows"
+    elif not np.isfinite(tables.gain).all():
+        wrong = f"gain must be finite, row {int(np.argmin(np.isfinite(tables.gain)))} is not"
+    elif np.ndim(tables.discount) != 1 or len(tables.discount) > longest:
+        wrong = f"discount must be at most as long as the longest query, {longest}, found {len(tables.discount)}"
+    elif not np.isfinite(tables.discount).all() or (np.diff(tables.discount) > 0).any():
+        wrong = "discount must be finite and must not rise with the rank"
+    elif tables.kind in (PRECISION, CONCORDANCE) and np.shape(tables.grade) != (n,):
+        wrong = "metrics of this kind need a grade, one a row"
+    else:
+        for name in ("scale", "offset", "empty"):
+            if len(getattr(tables, name)) not in (0, len(ptr) - 1):
+                wrong = f"{name} must be one number a query, found {len(getattr(tables, name))} for {len(ptr) - 1}"
+    if wrong is not None:
+        raise ValueError(f"metric: the tables of {metric!r} do not fit: {wrong}")
 
 
 def _inverse(propensity: Vector, term: Any) -> Vector:

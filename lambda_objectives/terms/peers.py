@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from importlib import import_module
-from types import ModuleType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -75,11 +73,6 @@ class Peer:
                 f"label: {what} takes {'whole ' if whole else ''}numbers {limits}, row {row} is {labels[row]:g}; {todo}"
             )
         return labels
-
-
-def loops(name: str) -> ModuleType:
-    """A module of kernels, not before it is needed: it imports numba."""
-    return import_module(f"lambda_objectives.kernels.{name}")
 
 
 def by_pairs(kernel: Any, prepared: Prepared, ranking: Ranking, grad: Floats, hess: Floats) -> float:

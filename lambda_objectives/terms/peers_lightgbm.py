@@ -12,9 +12,9 @@ from lambda_objectives.arrays import vector, whole_number
 from lambda_objectives.metrics import NDCG, check_number
 from lambda_objectives.metrics.tables import longest_query
 from lambda_objectives.queries import Queries, Ranking
-from lambda_objectives.terms import Floats, check_column, qualified
+from lambda_objectives.terms import Floats, check_column, loops, qualified
 from lambda_objectives.terms.pairs import row_weights
-from lambda_objectives.terms.peers import Peer, Prepared, check_choice, check_flag, loops, reciprocal
+from lambda_objectives.terms.peers import Peer, Prepared, check_choice, check_flag, reciprocal
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from lambda_objectives.metrics import DCG, ERR, MAP, MRR, NDCG, Precision
 from lambda_objectives.metrics.tables import longest_query
 from lambda_objectives.queries import Queries, Ranking
-from lambda_objectives.terms import Floats, check_column, qualified
+from lambda_objectives.terms import Floats, check_column, loops, qualified
 from lambda_objectives.terms.pairs import row_weights
-from lambda_objectives.terms.peers import Peer, Prepared, by_pairs, loops
+from lambda_objectives.terms.peers import Peer, Prepared, by_pairs
 
 SCORER = re.compile(r"(MAP|NDCG|DCG|P|RR|ERR|BEST)(@0*[1-9]\d{0,8})?", re.IGNORECASE)
 

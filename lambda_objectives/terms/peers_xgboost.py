@@ -12,8 +12,8 @@ from lambda_objectives.arrays import whole_number
 from lambda_objectives.metrics import MAP, NDCG
 from lambda_objectives.metrics.tables import longest_query
 from lambda_objectives.queries import Queries, Ranking
-from lambda_objectives.terms import Floats, check_column, qualified
-from lambda_objectives.terms.peers import Peer, Prepared, check_choice, check_flag, loops, reciprocal
+from lambda_objectives.terms import Floats, check_column, loops, qualified
+from lambda_objectives.terms.peers import Peer, Prepared, check_choice, check_flag, reciprocal
 
 
 @dataclass(frozen=True, repr=False)

@@ -21,7 +21,7 @@ from lambda_objectives.terms.pairs import (
     prepare_metric,
 )
 
-TINY = 1e-16
+TINY = 1e-16  # a cost below this part of the largest one is none
 
 
 class Shown(NamedTuple):
@@ -37,11 +37,13 @@ class Shown(NamedTuple):
 class UnbiasedRank:
     """Lambda gradients from clicks, corrected for where the rows were shown; the bias is estimated while training.
 
-    ``form="ratio"``: a row at position p is clicked, or not, too often by the ratios t+(p) and t-(p). A pair of a clicked
-    row h and another row l weighs 1 / (t+(p_h) t-(p_l)); after each round ::
+    ``form="ratio"``: a row at position p is clicked, or not, too often by the ratios t+(p) and t-(p). A pair of a
+    clicked row h and another row l weighs 1 / (t+(p_h) t-(p_l)); after each round ::
 
-        t+(p) = (l+(p) / l+(first))^(1 / (1 + regularization)),  l+(p) = sum of the costs of pairs with h at p, over t-(p_l)
-        t-(p) = (l-(p) / l-(first))^(1 / (1 + regularization)),  l-(p) = sum of the costs of pairs with l at p, over t+(p_h)
+        t+(p) = (C+(p) / C+(first))^(1 / (1 + regularization)),  C+(p) = sum over pairs with h at p of cost / t-(p_l)
+        t-(p) = (C-(p) / C-(first))^(1 / (1 + regularization)),  C-(p) = sum over pairs with l at p of cost / t+(p_h)
+
+    A position without a cost keeps its ratios.
 
     ``form="additive"``: the click follows from score + b(p); with g and H the sums of the gradients and of the Hessians
     over the n_p rows at p, after each round ::
@@ -77,7 +79,8 @@ class UnbiasedRank:
 
     References
     ----------
-    Hu, Wang, Peng and Li (2019), "Unbiased LambdaMART: an unbiased pairwise learning-to-rank algorithm", equations 30, 31.
+    Hu, Wang, Peng and Li (2019), "Unbiased LambdaMART: an unbiased pairwise learning-to-rank algorithm", equations 30
+    and 31.
 
     Examples
     --------
@@ -169,8 +172,10 @@ class UnbiasedRank:
         new = {"positions": prepared.positions}
         for which, cost, ratio in (("plus", costs[0], plus), ("minus", costs[1], minus)):
             total = np.bincount(place, weights=cost * ratio * prepared.weights, minlength=n)
-            # without a cost at the first position there is nothing to compare with
-            ratios = np.maximum((total / total[0]) ** power, TINY) if total[0] > TINY else np.array(state[which])
+            known = total > TINY * total.max(initial=0.0)
+            ratios = np.array(state[which])
+            if known[:1].any():  # without a cost at the first position there is nothing to compare with
+                ratios[known] = (total[known] / total[0]) ** power
             new[which] = ratios.tolist()
         return value, new
 

@@ -219,8 +219,8 @@ class RankNet:
 class LambdaLoss:
     """The bounds on DCG of the LambdaLoss framework: NDCG-Loss1, NDCG-Loss2 and NDCG-Loss2++.
 
-    For a better row h and a worse row l at ranks r (from 0), with gains G over the ideal value, discounts D of the ranks
-    and ``delta = D(|r_h - r_l| - 1) - D(|r_h - r_l|)`` a pair weighs ::
+    For a better row h and a worse row l at ranks r (from 0), with gains G over the ideal value, discounts D of the
+    ranks and ``delta = D(|r_h - r_l| - 1) - D(|r_h - r_l|)`` a pair weighs ::
 
         "1"     G_h D(r_h)
         "2"     (G_h - G_l) delta

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from lambda_objectives.arrays import whole_number
+from lambda_objectives.kernels import ADDITIVE
 from lambda_objectives.metrics import NDCG, check_number
 from lambda_objectives.queries import Queries, Ranking
-from lambda_objectives.terms import Floats, Reading, check_column, qualified
+from lambda_objectives.terms import Floats, Reading, check_column, loops, qualified
 from lambda_objectives.terms.pairs import (
     Prepared,
     check_metric,
@@ -27,9 +28,9 @@ NOISES = ("logistic", "gaussian")
 class YetiRank:
     """Lambda gradients whose weights are averaged over orders drawn by adding noise to the scores.
 
-    Each round draws orders: rows ranked by ``s + noise``. A pair weighs the mean over the draws of what swapping its rows
-    changes in the metric at that order; value, gradient and Hessian of a pair at the scores themselves are those of
-    `LambdaRank`. A row far below still meets the top now and then, and rows with equal scores are as often above as
+    Each round draws orders: rows ranked by ``s + noise``. A pair weighs the mean over the draws of what swapping its
+    rows changes in the metric at that order; value, gradient and Hessian of a pair at the scores themselves are those
+    of `LambdaRank`. A row far below still meets the top now and then, and rows with equal scores are as often above as
     below each other: constant scores do not reward the order of a file.
 
     Parameters
@@ -41,8 +42,8 @@ class YetiRank:
     seed
         Decides with the round what is drawn: the same on every machine, for any number of threads, after a resume.
     neighbours
-        Only rows next to each other in a drawn order make a pair, as in CatBoost; else all pairs, which costs as much as
-        `LambdaRank` for each draw.
+        Only rows next to each other in a drawn order make a pair, as in CatBoost; else all pairs, which costs as much
+        as `LambdaRank` for each draw.
     noise
         ``"logistic"``, the difference of two Gumbel variables, or ``"gaussian"``.
     noise_power
@@ -64,8 +65,8 @@ class YetiRank:
     References
     ----------
     Gulin, Kuralenok and Pavlov (2011), "Winning the transfer learning track of Yahoo!'s learning to rank challenge with
-    YetiRank"; any metric: Lyzhin, Ustimenko, Gulin and Prokhorenkova (2023), "Which tricks are important for learning to
-    rank?".
+    YetiRank"; any metric: Lyzhin, Ustimenko, Gulin and Prokhorenkova (2023), "Which tricks are important for learning
+    to rank?".
 
     Examples
     --------
@@ -113,8 +114,7 @@ class YetiRank:
 
     def gradient(self, prepared: Prepared, ranking: Ranking, grad: Floats, hess: Floats) -> float:
         """Write gradient and Hessian, return the value."""
-        from lambda_objectives.kernels import yeti
-
+        yeti = loops("yeti")
         ptr, parts, kernels, pairs = ranking.ptr, ranking.parts, ranking.kernels, prepared.pairs
         assert ptr is not None
         noisy, order, rank = np.empty(len(ranking.scores)), ranking.order.copy(), ranking.rank.copy()
@@ -123,7 +123,7 @@ class YetiRank:
         one, curve = (np.empty_like(grad), np.empty_like(hess)) if not self.neighbours else (grad, hess)
         discount = np.zeros(len(pairs.discount) + 1)
         discount[:-1] = pairs.discount
-        if pairs.kind == yeti.ADDITIVE:
+        if pairs.kind == ADDITIVE:
             discount[-1] = discount[-2] if len(discount) > 1 else 0.0  # never reached: no rank after the last one
         for draw in range(self.draws):
             noise = NOISES.index(self.noise)

@@ -36,12 +36,16 @@ def parse_metric(text: str) -> Any:
     5
     """
     public = {name.lower(): vars(lambda_objectives).get(name) for name in lambda_objectives.__all__}
-    known = {name: kind for name, kind in public.items() if isinstance(kind, type) and hasattr(kind, "tables")}
+    known = {
+        name: kind
+        for name, kind in public.items()
+        if isinstance(kind, type) and hasattr(kind, "tables") and not hasattr(kind, "changes")  # CustomMetric
+    }
     name, at, cutoff = text.partition("@")
     kind: Any = known.get(name.lower())
     if kind is None:
         raise UserError(
-            f"unknown metric {text!r}: there are {', '.join(sorted(known))}, each with a cut-off as in ndcg@10"
+            f"unknown metric {text!r}: there are {', '.join(sorted(known))}; with a cut-off as in ndcg@10"
         )
     if not at:
         return with_cutoff(kind, None)
@@ -52,9 +56,13 @@ def parse_metric(text: str) -> Any:
 
 def with_cutoff(kind: type, k: int | None) -> Any:
     """Return a metric of a kind, cut at k."""
+    cutoff = next((field for field in dataclasses.fields(kind) if field.name == "k"), None)
+    if k is None and cutoff is not None and cutoff.default is dataclasses.MISSING:
+        name = kind.__name__.lower()
+        raise UserError(f"{name} needs a cut-off, as in {name}@10")
     if k is None:
         return kind()
-    if all(field.name != "k" for field in dataclasses.fields(kind)):
+    if cutoff is None:
         raise UserError(f"{kind.__name__.lower()} takes no cut-off")
     return kind(k=k)
 

@@ -64,8 +64,11 @@ class Settings:
     @property
     def term(self) -> lo.LambdaRank:
         """What is trained on: the watched metric without its cut-off, unless one was asked for."""
+        metric = self.metric
+        if self.train_cutoff is not None or getattr(type(metric), "k", 0) is None:  # else it cannot do without
+            metric = with_cutoff(type(metric), self.train_cutoff)
         return lo.LambdaRank(
-            with_cutoff(type(self.metric), self.train_cutoff),
+            metric,
             truncation=self.truncation,
             score_gap_norm=self.score_gap_norm,
             log_norm=self.log_norm,

@@ -55,17 +55,3 @@ def test_equal_scores_and_signed_zeros_keep_the_order_of_the_rows():
     scores, ptr = np.array([0.0, -0.0, 1.0, 1.0, 0.0]), np.array([0, 5])
     for start in starts(ptr, np.random.default_rng(0)):
         assert sorted_by(cpu, scores, ptr, start)[0].tolist() == [2, 3, 0, 1, 4]
-
-
-def test_discounted_sums_cut_off_and_threads():
-    rng = np.random.default_rng(0)
-    sizes = rng.integers(1, 60, 1000)
-    ptr = np.concatenate([[0], np.cumsum(sizes)])
-    scores, gain = rng.normal(size=ptr[-1]), rng.random(ptr[-1])
-    order, _ = sorted_by(reference, scores, ptr, np.zeros(ptr[-1], np.int32))
-    for discount in (np.array([1.0]), 1 / np.arange(1, 11), 1 / np.arange(1, 61)):
-        want, got = np.empty(1000), np.empty(1000)
-        reference.discounted_sums(gain, discount, order, ptr, want, None)
-        for threads in (1, 3):
-            cpu.discounted_sums(gain, discount, order, ptr, got, cpu.split(ptr, threads))
-            np.testing.assert_allclose(got, want, rtol=1e-13)

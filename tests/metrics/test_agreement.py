@@ -290,12 +290,11 @@ def test_lightgbm_counts_queries_without_gain_whatever_their_weight():
 
 @pytest.mark.parametrize("data", [GRADED, BINARY, TIED], ids=["graded", "binary", "tied"])
 def test_xgboost(data):
-    ndcg, linear = (
-        xgboost(data, names, objective="rank:ndcg", ndcg_exp_gain=exp)
-        for names, exp in (([f"ndcg@{k}{minus}" for k in CUTOFFS for minus in ("", "-")], True), (["ndcg@10"], False))
-    )
-    want = {**ndcg, "linear": linear["ndcg@10"]}
-    table = {"linear": lo.NDCG(10, gain="linear")}
+    want = xgboost(data, [f"ndcg@{k}{minus}" for k in CUTOFFS for minus in ("", "-")], objective="rank:ndcg")
+    table = {}
+    if int(xgb.__version__.split(".")[0]) > 2:  # 2.1 prints exponential gains whatever it is told
+        want["linear"] = xgboost(data, ["ndcg@10"], objective="rank:ndcg", ndcg_exp_gain=False)["ndcg@10"]
+        table["linear"] = lo.NDCG(10, gain="linear")
     for k in CUTOFFS:
         table |= {f"ndcg@{k}": lo.NDCG(k), f"ndcg@{k}-": lo.NDCG(k, empty=0.0)}
     if data is not GRADED:  # it takes labels 0 and 1
@@ -359,14 +358,16 @@ def test_ranx():
     ranx = load("ranx")
     qrels, run, binary = ranx.Qrels(GRADED.qrels), ranx.Run(GRADED.run), ranx.Qrels(BINARY.qrels)
 
-    def check(name, metric, data=GRADED, qrels=qrels, run=run):
+    def check(name, metric, data=GRADED, qrels=qrels, run=run, share=1.0):
         found = ranx.evaluate(qrels, run, name, return_mean=False)
         want = dict(zip(sorted(data.run), found, strict=True))  # it sorts queries by name
-        np.testing.assert_allclose(each(metric, data), [want[q] for q in data.run], **TIGHT, err_msg=name)
+        np.testing.assert_allclose(share * each(metric, data), [want[q] for q in data.run], **TIGHT, err_msg=name)
 
     check("map", lo.MAP(empty=0.0))
     check("mrr", lo.MRR())
+    relevant = np.maximum(counts(GRADED)[1], 1)
     for k in CUTOFFS:
+        check(f"map@{k}", lo.MAP(k, empty=0.0), share=np.minimum(relevant, k) / relevant)
         check(f"mrr@{k}", lo.MRR(k))
         check(f"precision@{k}-l2", lo.Precision(k, threshold=1))
         check(f"recall@{k}-l2", lo.Recall(k, threshold=1, empty=0.0))

@@ -1,6 +1,7 @@
 """What all metrics have in common, and a metric of a user's own, given by its tables."""
 
 import copy
+import itertools
 import pickle
 
 import numpy as np
@@ -105,7 +106,7 @@ class Shelf:
 
     def tables(self, labels, ptr):
         size = np.diff(ptr)
-        best = np.array([labels[a:b].max() for a, b in zip(ptr[:-1], ptr[1:], strict=True)])
+        best = np.array([labels[a:b].max() for a, b in itertools.pairwise(ptr)])
         return lo.Tables(
             gain=labels**2,
             discount=np.array([1.0, 1.0, 0.5, 0.5])[: size.max(initial=0)],
@@ -122,7 +123,7 @@ def shelf(labels):
 
 
 class Soon:
-    """How soon a label of at least 2 comes: one less for every row above it, and twice that in queries of an odd size."""
+    """How soon a label of at least 2 comes: one less for every row above it; twice that in queries of an odd size."""
 
     name, maximise = "soon", True
 
