@@ -55,6 +55,7 @@ def train(arguments: argparse.Namespace) -> None:
         early_stopping=arguments.early_stopping,
         train_cutoff=arguments.train_cutoff,
         truncation=arguments.truncation,
+        objective=arguments.objective,
         log_norm=arguments.log_norm,
         score_gap_norm=arguments.score_gap_norm,
         seed=arguments.seed,
@@ -79,7 +80,7 @@ def train(arguments: argparse.Namespace) -> None:
         kept += f", the best by {settings.metric.name} on valid"
         if trained.best_round == settings.rounds:
             kept += ": more --rounds may do better"
-    print(f"{settings.booster}, LambdaRank on {settings.term.name}: {kept}\n")
+    print(f"{settings.booster}, {type(settings.term).__name__} on {settings.term.name}: {kept}\n")
     print(scoring.metrics_table(measured, data))
     print(f"\n{', '.join(names)} are in {out}")
 
@@ -143,13 +144,16 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--rounds", type=_whole(1), default=1000, metavar="N", help="the most rounds (1000)")
     command.add_argument("--early-stopping", type=_whole(0), default=50, metavar="N",
                          help="stop after N rounds without a better metric (50); 0: keep all rounds")  # fmt: skip
+    command.add_argument("--objective", default="lambdarank", metavar="NAME",
+                         help="what is trained on: lambdarank (by the metric), lambdaloss, yetirank (by the metric), "
+                         "query-rmse, xendcg, query-softmax or ranknet (lambdarank)")  # fmt: skip
     command.add_argument("--train-cutoff", type=_whole(1), metavar="K",
                          help="cut-off of the metric that is trained on (none: the whole list)")  # fmt: skip
     command.add_argument("--truncation", type=_whole(1), metavar="K",
                          help="train on pairs with a row among the K first ranks (none: all pairs)")  # fmt: skip
-    command.add_argument("--log-norm", action=argparse.BooleanOptionalAction, default=True,
+    command.add_argument("--log-norm", action=argparse.BooleanOptionalAction,
                          help="weigh queries with much left to learn down, as the boosters do (yes)")  # fmt: skip
-    command.add_argument("--score-gap-norm", action=argparse.BooleanOptionalAction, default=True,
+    command.add_argument("--score-gap-norm", action=argparse.BooleanOptionalAction,
                          help="weigh pairs with close scores up, as the boosters do (yes)")  # fmt: skip
     command.add_argument("--param", action="append", default=[], metavar="NAME=VALUE",
                          help="a parameter of the booster; may be repeated")  # fmt: skip

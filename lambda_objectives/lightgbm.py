@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import lightgbm
@@ -9,10 +10,11 @@ import numpy as np
 
 from lambda_objectives.columns import add_columns, borders_of_part, columns_of
 from lambda_objectives.queries import Queries
-from lambda_objectives.terms import Reading
+from lambda_objectives.terms import Reading, Term
 from lambda_objectives.warn import warn, warn_small_hessian
 
 Booster = lightgbm.Booster
+POSITION = "position"  # the column under which terms find a Dataset's own positions
 ALIASES = {
     "boosting": ("boosting_type", "boost"),
     "num_threads": ("num_thread", "nthread", "nthreads", "n_jobs"),
@@ -30,7 +32,7 @@ ALIASES = {
 UNUSED = {  # parameter -> (its default, what to do instead)
     "lambdarank_norm": (True, "LambdaRank(score_gap_norm=..., log_norm=...)"),
     "lambdarank_truncation_level": (30, "LambdaRank(truncation=...)"),
-    "lambdarank_position_bias_regularization": (0.0, "weights"),
+    "lambdarank_position_bias_regularization": (0.0, "UnbiasedRank(form='additive', regularization=...)"),
     "sigmoid": (1.0, "LambdaRank(sigma=...)"),
     "label_gain": (None, "NDCG(gain=[...])"),
     "pos_bagging_fraction": (1.0, "weights or bagging_fraction"),
@@ -62,6 +64,7 @@ def read(data: lightgbm.Dataset, needs_queries: bool) -> Queries:
     columns = columns_of(data)
     group = data.get_group()
     ptr = None if group is None else np.concatenate([[0], np.cumsum(group, dtype=np.int64)])
+    position = data.get_position() if hasattr(data, "get_position") else None
     rows = getattr(data, "used_indices", None)
     if columns.ptr is not None:
         ptr = columns.ptr
@@ -76,20 +79,27 @@ def read(data: lightgbm.Dataset, needs_queries: bool) -> Queries:
             part = borders_of_part(borders, rows, needs_queries, advice)
             ptr = ptr if part is None else part
         columns = whole.part(rows, columns)
+        if hasattr(data, "get_position") and data.reference.get_position() is not None:
+            position = np.asarray(data.reference.get_position())[rows]
+    named = dict(columns)
+    if position is not None:
+        named.setdefault(POSITION, np.asarray(position, dtype=np.float64))
     if ptr is not None and ptr[-1] != n:
         raise ValueError(f"group: the queries hold {ptr[-1]} rows, the Dataset has {n}")
-    for name, values in columns.items():
+    for name, values in named.items():
         if len(values) != n:
             raise ValueError(f"column {name!r} has {len(values)} values, the Dataset has {n} rows")
     weights = data.get_weight()
     if weights is not None:
         weights = np.array(weights, dtype=np.float64)
         weights[weights > 9e37] = np.inf  # what LightGBM makes of infinity
-    return Queries.from_arrays(labels, group=None if ptr is None else np.diff(ptr), weights=weights, columns=columns)
+    return Queries.from_arrays(labels, group=None if ptr is None else np.diff(ptr), weights=weights, columns=named)
 
 
-def check(booster: Any, data: lightgbm.Dataset | None, needs_queries: bool) -> None:
+def check(booster: Any, data: lightgbm.Dataset | None, terms: Sequence[Term]) -> None:
     """Refuse or warn about settings that LightGBM breaks or ignores beside a custom objective."""
+    ranks = any(term.needs_order for term in terms)
+    reads_position = any(getattr(term, "position", None) == POSITION for term in terms)
     data = booster.train_set if data is None else data
     params = {**(data.params or {}), **booster.params}
     if params.get("bagging_by_query") in (True, 1, "true", "True"):
@@ -106,8 +116,11 @@ def check(booster: Any, data: lightgbm.Dataset | None, needs_queries: bool) -> N
         value = _get(params, name)
         if value is not None and (default is None or value != default):
             warn(f"{name}={value!r} has no effect beside a custom objective; use {instead}")
-    if needs_queries and hasattr(data, "get_position") and data.get_position() is not None:
-        warn("position: LightGBM's correction for position bias has no effect beside a custom objective")
+    if ranks and not reads_position and hasattr(data, "get_position") and data.get_position() is not None:
+        warn(
+            "position: LightGBM's correction for position bias has no effect beside a custom objective; "
+            "UnbiasedRank(metric, 'position') has one"
+        )
 
 
 def check_hessian(booster: Any, total: float, rows: int) -> None:

@@ -221,7 +221,7 @@ class Objective:
                 session = None
         if session is None:
             if call.booster is not None and training:
-                call.adapter.check(call.booster, call.data, self._needs_order)
+                call.adapter.check(call.booster, call.data, as_spec(self.spec).terms)
             threads = None if call.booster is None else call.adapter.threads(call.booster)
             run = Run(self.spec, queries or call.read(), state=self._state if training else None, threads=threads)
             session = sessions.open(call.booster, data, run, training)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import xgboost
 
 from lambda_objectives.columns import Columns, add_columns, borders_of_part, columns_of
 from lambda_objectives.queries import Queries
-from lambda_objectives.terms import Reading
+from lambda_objectives.terms import Reading, Term
 from lambda_objectives.warn import warn, warn_small_hessian
 
 Booster = xgboost.Booster
@@ -23,11 +24,11 @@ _numbers = itertools.cycle(range(1, 2**16))
 _carried: weakref.WeakValueDictionary[int, Columns] = weakref.WeakValueDictionary()
 UNUSED: dict[str, tuple[float | str, str]] = {  # parameter of the named objective -> (its default, what to do instead)
     "scale_pos_weight": (1.0, "weights"),
-    "lambdarank_pair_method": ("topk", "LambdaRank(truncation=...)"),
+    "lambdarank_pair_method": ("topk", "LambdaRank(truncation=...) or LambdaRank(sample=...)"),
     "lambdarank_num_pair_per_sample": (2.0**32 - 1, "LambdaRank(truncation=...)"),
     "lambdarank_normalization": (1.0, "LambdaRank(log_norm=...)"),
     "lambdarank_score_normalization": (1.0, "LambdaRank(score_gap_norm=...)"),
-    "lambdarank_unbiased": (0.0, "weights"),
+    "lambdarank_unbiased": (0.0, "UnbiasedRank(...)"),
     "ndcg_exp_gain": (1.0, "NDCG(gain='linear')"),
 }
 MAXIMISED = ("auc", "aucpr", "pre", "map", "ndcg")  # beginnings of the names that XGBoost's EarlyStopping maximises
@@ -96,7 +97,7 @@ def read(data: xgboost.DMatrix, needs_queries: bool) -> Queries:
     return Queries.from_arrays(labels, group=group, weights=weights if weights.size else None, columns=columns)
 
 
-def check(booster: Any, data: xgboost.DMatrix | None, needs_queries: bool) -> None:
+def check(booster: Any, data: xgboost.DMatrix | None, terms: Sequence[Term]) -> None:
     """Refuse or warn about settings that XGBoost breaks beside a custom objective."""
     learner = _config(booster)
     named = learner["learner_train_param"].get("objective", "")

@@ -546,6 +546,29 @@ def test_positions_are_told():
         fit(lo.Objective(SPEC), dataset(position=np.arange(len(TRAIN)) % 5), 2)
 
 
+def test_positions_of_the_dataset_are_a_column():
+    spec = lo.UnbiasedRank(lo.NDCG(10), "position", "additive")
+    position = np.arange(len(TRAIN)) % 5
+    own, attached = (lo.Objective(spec) for _ in range(2))
+    train = dataset(position=position)
+    fit(own, train, 3)  # without a warning
+    other = lo.attach(dataset(), position=position)
+    fit(attached, other, 3)
+    assert own.state(train)["terms"] == attached.state(other)["terms"]
+    assert len(own.state(train)["terms"]["unbiased-ndcg@10"]["bias"]) == 5
+
+
+def test_positions_follow_the_folds_of_cv():
+    spec = lo.UnbiasedRank(lo.NDCG(10), "position")
+    folds = [(np.flatnonzero(TRAIN.qid >= 30), np.flatnonzero(TRAIN.qid < 30))]
+    objective = lo.Objective(spec)
+    train = dataset(position=np.where(TRAIN.qid < 30, 7, np.arange(len(TRAIN)) % 3))
+    lgb.cv({**PARAMS, "objective": objective}, train, 2, folds=folds, feval=objective.metrics)
+    # LightGBM numbers positions in the order in which they appear: 7 is 0
+    assert objective.state()["terms"]["unbiased-ndcg@10"]["positions"] == [1, 2, 3]
+
+
+
 def test_dataset_without_labels_is_refused():
     with pytest.raises((ValueError, lgb.basic.LightGBMError), match=r"[Ll]abel"):
         fit(lo.Objective(SPEC), lgb.Dataset(TRAIN.X, group=TRAIN.group))

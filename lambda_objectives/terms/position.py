@@ -28,7 +28,7 @@ class Shown(NamedTuple):
     """What the term keeps of a data set."""
 
     pairs: Prepared
-    positions: list[float]  # the different positions, ascending
+    positions: list[float]  # the different positions, ascending; none where the data set has no such column
     place: npt.NDArray[np.int64]  # (n,) of the row's position among them
     weights: Vector  # (n,) mean weight of the row's query
 
@@ -73,8 +73,9 @@ class UnbiasedRank:
     Notes
     -----
     The estimates are part of the state of a training: ``objective.state()["terms"]`` has them by the term's name, to
-    read, to save, and to go on from. A validation set is evaluated without a correction, its metric as it is. The
-    additive form is that of LightGBM's `position` column. The ratios are those of XGBoost's `lambdarank_unbiased`, but
+    read, to save, and to go on from. A validation set is evaluated without a correction, its metric as it is, and needs
+    no such column. The additive form is that of LightGBM's ``Dataset(position=...)``, which is read as the column
+    "position"; LightGBM numbers such positions in the order in which they first appear, whatever they were. The ratios are those of XGBoost's `lambdarank_unbiased`, but
     for its cost, which rises with the gap of a pair in the right order; its positions are the rows' places in the file.
 
     References
@@ -132,7 +133,9 @@ class UnbiasedRank:
 
     def prepare(self, queries: Queries, dtype: npt.DTypeLike) -> Shown:
         """Set up the metric and number the positions."""
-        positions, place = np.unique(queries.column(self.position, "position"), return_inverse=True)
+        known = self.position in queries.columns  # a validation set can do without
+        column = queries.column(self.position, "position") if known else np.empty(0)
+        positions, place = np.unique(column, return_inverse=True)
         weights = np.repeat(queries.query_weights, np.diff(queries.borders))
         return Shown(prepare_metric(self, queries, dtype), positions.tolist(), place.reshape(-1), weights)
 
@@ -151,6 +154,7 @@ class UnbiasedRank:
         self, prepared: Shown, ranking: Ranking, state: dict[str, list[float]], grad: Floats, hess: Floats
     ) -> tuple[float, dict[str, list[float]]]:
         """Write gradient and Hessian by a state; return the value and the state for the next round."""
+        prepared.pairs.queries.column(self.position, "position")  # to learn from, it has to be there
         if state["positions"] != prepared.positions:
             raise ValueError(
                 f"state: estimates for the positions {state['positions']} do not fit a data set with the positions "

@@ -44,9 +44,7 @@ def parse_metric(text: str) -> Any:
     name, at, cutoff = text.partition("@")
     kind: Any = known.get(name.lower())
     if kind is None:
-        raise UserError(
-            f"unknown metric {text!r}: there are {', '.join(sorted(known))}; with a cut-off as in ndcg@10"
-        )
+        raise UserError(f"unknown metric {text!r}: there are {', '.join(sorted(known))}; with a cut-off as in ndcg@10")
     if not at:
         return with_cutoff(kind, None)
     if not (cutoff.isascii() and cutoff.isdigit() and int(cutoff)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,15 @@ RESERVED = {  # what has an option of its own
     "--early-stopping": ("early_stopping_round", "early_stopping_rounds", "early_stopping", "n_iter_no_change"),
     "--seed": ("seed", "random_seed", "random_state"),
 }  # fmt: skip
+OBJECTIVES: dict[str, Callable[[int], Any]] = {  # by name, from a seed; those of a metric are made in `Settings.term`
+    "lambdarank": lambda seed: None,
+    "lambdaloss": lambda seed: None,
+    "yetirank": lambda seed: None,
+    "query-rmse": lambda seed: lo.QueryRMSE(),
+    "xendcg": lambda seed: lo.XENDCG(seed=seed),
+    "query-softmax": lambda seed: lo.QuerySoftMax(),
+    "ranknet": lambda seed: lo.RankNet(),
+}
 
 
 @dataclass(frozen=True)
@@ -40,12 +49,14 @@ class Settings:
         The most rounds to train.
     early_stopping
         Stop after so many rounds without a better metric; 0 trains and keeps all rounds.
+    objective
+        What is trained on, one of OBJECTIVES.
     train_cutoff, truncation
-        Cut-off of the metric that is trained on, and `LambdaRank`'s truncation.
+        Cut-off of the metric that is trained on, and the term's truncation.
     log_norm, score_gap_norm
-        `LambdaRank`'s normalisations.
+        The term's normalisations; None for what its objective has by default.
     seed
-        The booster's seed.
+        The booster's seed, and that of an objective that draws at random.
     params
         The booster's parameters.
     """
@@ -56,23 +67,42 @@ class Settings:
     early_stopping: int = 50
     train_cutoff: int | None = None
     truncation: int | None = None
-    log_norm: bool = True
-    score_gap_norm: bool = True
+    log_norm: bool | None = None
+    score_gap_norm: bool | None = None
     seed: int = 0
     params: Mapping[str, Any] = field(default_factory=dict)
+    objective: str = "lambdarank"
+
+    def __post_init__(self) -> None:
+        options = {
+            "--train-cutoff": (self.train_cutoff, ("lambdarank", "yetirank")),
+            "--truncation": (self.truncation, ("lambdarank", "lambdaloss", "yetirank")),
+            "--log-norm": (self.log_norm, ("lambdarank", "lambdaloss")),
+            "--score-gap-norm": (self.score_gap_norm, ("lambdarank", "lambdaloss")),
+        }
+        if self.objective not in OBJECTIVES:
+            raise UserError(f"unknown objective {self.objective!r}: there are {', '.join(OBJECTIVES)}")
+        for name, (value, objectives) in options.items():
+            if value is not None and self.objective not in objectives:
+                raise UserError(f"{name} belongs to --objective {' and '.join(objectives)}, not to {self.objective}")
 
     @property
-    def term(self) -> lo.LambdaRank:
-        """What is trained on: the watched metric without its cut-off, unless one was asked for."""
+    def term(self) -> Any:
+        """What is trained on: by default the watched metric without its cut-off, unless one was asked for."""
+        if self.objective not in ("lambdarank", "yetirank", "lambdaloss"):
+            return OBJECTIVES[self.objective](self.seed)
+        norms: dict[str, Any] = {
+            name: True if value is None else value  # as the boosters have them
+            for name, value in (("score_gap_norm", self.score_gap_norm), ("log_norm", self.log_norm))
+        }
+        if self.objective == "lambdaloss":
+            return lo.LambdaLoss(truncation=self.truncation, **norms)
         metric = self.metric
         if self.train_cutoff is not None or getattr(type(metric), "k", 0) is None:  # else it cannot do without
             metric = with_cutoff(type(metric), self.train_cutoff)
-        return lo.LambdaRank(
-            metric,
-            truncation=self.truncation,
-            score_gap_norm=self.score_gap_norm,
-            log_norm=self.log_norm,
-        )
+        if self.objective == "yetirank":
+            return lo.YetiRank(metric, seed=self.seed, truncation=self.truncation)
+        return lo.LambdaRank(metric, truncation=self.truncation, **norms)
 
     @property
     def all_params(self) -> dict[str, Any]:

@@ -56,7 +56,11 @@ def train(settings: Settings, data: Mapping[str, Ranked]) -> Trained:
         measure(reported(settings.metric), np.zeros(len(part.y)), part)  # labels are refused here, file by file
     objective = lo.Objective(settings.term)
     # Another metric than the one trained on is watched through an objective of its own, whose gradient nobody asks for.
-    watch = objective if settings.term.metric == settings.metric else lo.Objective(lo.LambdaRank(settings.metric))
+    watch = (
+        objective
+        if getattr(settings.term, "metric", None) == settings.metric
+        else lo.Objective(lo.LambdaRank(settings.metric))
+    )
     require(settings.booster)
     run = _lightgbm if settings.booster == "lightgbm" else _xgboost
     with progress(settings.rounds, settings.booster) as bar, explained():

@@ -387,7 +387,7 @@ def test_a_class_of_ones_own():
         ({"discount": np.array([0.5, 1.0])}, "discount must be finite and must not rise"),
         ({"discount": np.array([1.0, np.nan])}, "discount must be finite"),
         ({"kind": PRECISION}, "metrics of this kind need a grade, one a row"),
-        ({"kind": CONCORDANCE, "grade": np.zeros(20, np.int32)}, "need a grade"),
+        ({"kind": CONCORDANCE, "grade": np.zeros(20, np.int32)}, "metrics of this kind need a grade"),
         ({"scale": np.ones(3)}, "scale must be one number a query, found 3 for 4"),
     ],
 )
