@@ -38,7 +38,7 @@ import numpy as np
 import xgboost as xgb
 
 import lambda_objectives as lo
-from bench.objectives_table import NotYet, Watched, made, packed, print_tables
+from bench.objectives_table import COLUMNS, NotYet, Watched, made, packed, print_tables
 from bench.quality import LIGHTGBM, XGBOOST, load
 
 ROUNDS, PATIENCE = 1000, 100
@@ -232,6 +232,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--table", action="store_true", help="train nothing")
     parser.add_argument("--baseline", nargs="*", default=[], help="'booster objective' to compare its booster's with")
+    parser.add_argument("--columns", nargs="*", default=COLUMNS, help="metrics to print")
     options = parser.parse_args()
     files, wanted = tuple(options.files), rows(options)
     tasks = [Task(*row, fold, seed) for seed in range(options.seeds) for row in wanted for fold in range(len(files))]
@@ -250,7 +251,9 @@ def main() -> None:
             what = f"{task.booster} {task.objective}, fold {task.fold + 1}, seed {task.seed}"
             print(f"{done}/{len(todo)} {what}: {result['trees']} trees, {result['seconds']} s", file=sys.stderr)
     tests = [fold_of(files, fold)[2] for fold in range(len(files))]
-    print_tables(wanted, {task: results[task] for task in tasks if task in results}, tests, options.baseline)
+    print_tables(
+        wanted, {task: results[task] for task in tasks if task in results}, tests, options.baseline, options.columns
+    )
 
 
 if __name__ == "__main__":

@@ -92,10 +92,16 @@ def error(difference: Array) -> float:
     return float(difference.std(ddof=1) / np.sqrt(len(difference)))
 
 
-def print_tables(rows: list[Any], results: Mapping[Any, dict[str, Any]], tests: Sequence[Any], baselines: Any) -> None:
+def print_tables(
+    rows: list[Any],
+    results: Mapping[Any, dict[str, Any]],
+    tests: Sequence[Any],
+    baselines: Sequence[str],
+    wanted: Sequence[str],
+) -> None:
     """One table a booster."""
     columns = {}
-    for column in COLUMNS:
+    for column in wanted:
         try:
             columns[column] = per_query(column, results, tests)
         except NotYet as reason:

@@ -27,6 +27,9 @@ OURS = {
     "ours, log_norm": lo.LambdaRank(lo.NDCG(), log_norm=True),
     "ours, both norms": lo.LambdaRank(lo.NDCG(), score_gap_norm=True, log_norm=True),
     "ours, both norms and truncation 30": lo.LambdaRank(lo.NDCG(), truncation=30, score_gap_norm=True, log_norm=True),
+    "ours, ERR, both norms": lo.LambdaRank(lo.ERR(), score_gap_norm=True, log_norm=True),
+    "ours, XENDCG": lo.XENDCG(),
+    "ours, QueryRMSE": lo.QueryRMSE(),
 }
 OBJECTIVES = {
     f"{booster} {name}": (booster, term)
@@ -67,6 +70,8 @@ def train_xgboost(term: object, train: tuple, valid: tuple, seed: int, rounds: i
     data.set_group(train[2])
     watched.set_group(valid[2])
     params = {**XGBOOST, "seed": seed, "eval_metric": "ndcg@10"} | ({} if term else {"objective": "rank:ndcg"})
+    if isinstance(term, lo.QueryRMSE):
+        params["min_child_weight"] = 20  # its Hessian is 1 a row: as LightGBM's min_data_in_leaf
     stop = xgb.callback.EarlyStopping(rounds=100, save_best=True, maximize=True)
     return xgb.train(
         params, data, rounds, evals=[(watched, "valid")], obj=lo.Objective(term) if term else None,

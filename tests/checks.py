@@ -26,7 +26,9 @@ def assert_round(term, data, scores, want, precisions=(np.float64, np.float32)):
         tolerance = 1e-9 if dtype == np.float64 else 2e-5
         for name, a, b in zip(("gradient", "Hessian"), got[0], want, strict=False):
             largest = np.abs(b).max()
-            np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * largest + 1e-12, err_msg=f"{name}, {term!r}")
+            np.testing.assert_allclose(
+                a, b, rtol=tolerance, atol=tolerance * largest + 1e-12, err_msg=f"{name}, {term!r}"
+            )
         cost = run.history[f"cost/{term.name}"][0]
         assert cost == pytest.approx(want[2], rel=max(tolerance, 1e-9), abs=1e-9 if dtype == np.float64 else 1e-5)
 

@@ -75,8 +75,9 @@ class UnbiasedRank:
     The estimates are part of the state of a training: ``objective.state()["terms"]`` has them by the term's name, to
     read, to save, and to go on from. A validation set is evaluated without a correction, its metric as it is, and needs
     no such column. The additive form is that of LightGBM's ``Dataset(position=...)``, which is read as the column
-    "position"; LightGBM numbers such positions in the order in which they first appear, whatever they were. The ratios are those of XGBoost's `lambdarank_unbiased`, but
-    for its cost, which rises with the gap of a pair in the right order; its positions are the rows' places in the file.
+    "position"; LightGBM numbers such positions in the order in which they first appear, whatever they were. The ratios
+    are those of XGBoost's `lambdarank_unbiased`, but for its cost, which rises with the gap of a pair in the right
+    order; its positions are the rows' places in the file.
 
     References
     ----------

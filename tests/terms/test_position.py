@@ -310,9 +310,10 @@ def test_taken_up_again_half_way(train, form):
         np.testing.assert_allclose(second.state()["terms"]["unbiased-ndcg@10"][name], values, rtol=1e-4, atol=1e-5)
 
 
-def test_validation_data_are_not_corrected():
+@pytest.mark.parametrize("columns", [{"position": LATER.position + 5}, {}], ids=["other positions", "no positions"])
+def test_validation_data_are_not_corrected(columns):
     objective, data = lo.Objective(lo.UnbiasedRank(lo.NDCG(10), "position")), SEEN.lightgbm()
-    valid = lo.attach(data.create_valid(LATER.X, LATER.clicks, group=LATER.group), position=LATER.position + 5)
+    valid = lo.attach(data.create_valid(LATER.X, LATER.clicks, group=LATER.group), columns)
     params = {**LIGHTGBM, "objective": objective, "metric": "None"}
     model = lgb.train(params, data, 5, valid_sets=[valid], feval=objective.metrics)
     history = objective.history(valid)
