@@ -568,7 +568,6 @@ def test_positions_follow_the_folds_of_cv():
     assert objective.state()["terms"]["unbiased-ndcg@10"]["positions"] == [1, 2, 3]
 
 
-
 def test_dataset_without_labels_is_refused():
     with pytest.raises((ValueError, lgb.basic.LightGBMError), match=r"[Ll]abel"):
         fit(lo.Objective(SPEC), lgb.Dataset(TRAIN.X, group=TRAIN.group))

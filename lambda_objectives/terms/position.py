@@ -64,6 +64,8 @@ class UnbiasedRank:
         Of the steps of the additive form; LightGBM takes its learning rate.
     label, sigma, truncation, score_gap_norm, log_norm
         As for `LambdaRank`.
+    ratio_floor
+        No ratio is below this, so that a pair at positions of few clicks weighs no more than its inverse, squared.
 
     Raises
     ------
@@ -109,6 +111,7 @@ class UnbiasedRank:
     truncation: int | None = None
     score_gap_norm: bool = False
     log_norm: bool = False
+    ratio_floor: float = 0.01
 
     needs_order: ClassVar[bool] = True
 
@@ -124,6 +127,7 @@ class UnbiasedRank:
             if self.regularization < 0:
                 raise ValueError(f"regularization must not be negative, found {self.regularization!r}")
         check_number("rate", self.rate, above=0.0)
+        check_number("ratio_floor", self.ratio_floor, above=0.0)
         check_column("label", self.label)
         check_options(self)
 
@@ -180,7 +184,7 @@ class UnbiasedRank:
             known = total > TINY * total.max(initial=0.0)
             ratios = np.array(state[which])
             if known[:1].any():  # without a cost at the first position there is nothing to compare with
-                ratios[known] = (total[known] / total[0]) ** power
+                ratios[known] = np.maximum((total[known] / total[0]) ** power, self.ratio_floor)
             new[which] = ratios.tolist()
         return value, new
 

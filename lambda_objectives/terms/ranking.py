@@ -79,8 +79,8 @@ class LambdaRank:
     Notes
     -----
     Start without a cut-off, and try both norms and none. With few training queries `QueryRMSE` and `XENDCG`, which use
-    every grade of every row, rank as well or better by nearly all metrics; this term pays where the metric wants another
-    order than the mean label, where queries are many, or where a cut-off matters (the README has figures).
+    every grade of every row, rank as well or better by nearly all metrics; this term pays where the metric wants
+    another order than the mean label, where queries are many, or where a cut-off matters (the README has figures).
 
     A row's weight multiplies its own gradient and Hessian after the pairs are summed, as in LightGBM. The gradient is
     that of (sum of the query weights) x value, so leaf sizes and regularisation mean what they mean with the boosters'

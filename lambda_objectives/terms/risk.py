@@ -94,8 +94,11 @@ class RiskRank:
 
     def __post_init__(self) -> None:
         check_metric(self.metric)
-        if not self.metric.maximise:
-            raise ValueError(f"metric must be one of which more is better, found {self.metric!r}")
+        if not self.metric.maximise or getattr(self.metric, "ties", "row") != "row":
+            raise ValueError(
+                f"metric must be one of which more is better, with ties='row': a mean over orders has no exact change "
+                f"of the utility; found {self.metric!r}"
+            )
         if not isinstance(self.baseline, str):
             raise ValueError(f"baseline must be the name of a column with scores, found {self.baseline!r}")
         check_column("baseline", self.baseline)

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from lambda_objectives.arrays import whole_number
-from lambda_objectives.kernels import ADDITIVE
 from lambda_objectives.metrics import NDCG, check_number
 from lambda_objectives.queries import Queries, Ranking
 from lambda_objectives.terms import Floats, Reading, check_column, loops, qualified
@@ -121,10 +120,7 @@ class YetiRank:
         total, cost = np.zeros(len(ptr) - 1), np.zeros(len(ptr) - 1)
         grad[:], hess[:] = 0.0, 0.0
         one, curve = (np.empty_like(grad), np.empty_like(hess)) if not self.neighbours else (grad, hess)
-        discount = np.zeros(len(pairs.discount) + 1)
-        discount[:-1] = pairs.discount
-        if pairs.kind == ADDITIVE:
-            discount[-1] = discount[-2] if len(discount) > 1 else 0.0  # never reached: no rank after the last one
+        discount = pairs.discount.astype(np.float64)
         for draw in range(self.draws):
             noise = NOISES.index(self.noise)
             yeti.noisy_scores(

@@ -21,9 +21,9 @@ TERMS = [
     *[lo.LambdaRank(metric, truncation=3, score_gap_norm=True, log_norm=True) for metric in METRICS],
     *[lo.LambdaRank(metric, truncation=7, label_difference=True, sigma=2.0) for metric in METRICS],
     *[lo.LambdaRank(metric, sample=2, seed=5, log_norm=True) for metric in METRICS],
-    *[lo.RiskRank(metric, "other", measure=m, alpha=2.0) for metric in METRICS for m in ("urisk", "trisk")],
+    *[lo.RiskRank(metric, "other", measure=m, alpha=2.0) for metric in METRICS for m in ("urisk", "trisk")
+      if "mean" not in repr(metric)],
     *[lo.YetiRank(metric, draws=3, neighbours=False) for metric in METRICS],
-    *[lo.UnbiasedRank(metric, "position", form=form) for metric in METRICS for form in ("ratio", "additive")],
     *[lo.LambdaRank(metric, propensity="share", truncation=4) for metric in METRICS],
     *[lo.LambdaRank(metric, label="judged", unjudged=True) for metric in METRICS if "Kend" not in repr(metric)
       and "Spear" not in repr(metric)],
@@ -39,7 +39,6 @@ def data_set(scores, labels, sizes, weighted=False):
     n = len(scores)
     columns = {
         "other": np.round(rng.normal(size=n), 1),
-        "position": rng.integers(0, 4, n).astype(float),
         "share": 0.05 + 0.95 * rng.random(n),
         "judged": np.where(rng.random(n) < 0.2, np.nan, labels),
     }
