@@ -28,12 +28,12 @@ ONE, ZERO = np.float32(1.0), np.float32(0.0)
 LOG2E, LN2 = np.float32(1.4426950408889634), np.float32(0.6931471805599453)
 LN2_HIGH, LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)  # their sum is ln 2, the first one is exact
 ROOT_HALF_BITS, MANTISSA_BITS = np.int32(0x3F3504F3), np.int32(23)
-# least-squares fits on Chebyshev nodes: e^r for |r| <= ln(2)/2, relative error 8e-8; log(1+f)/f for 1+f from sqrt(.5)
-# to sqrt(2), absolute error of the logarithm 3e-6, which only the cost has
+# fits on Chebyshev nodes: e^r for |r| <= ln(2)/2, relative error 8e-8; log(1+f)/f for 1+f from sqrt(.5)
+# to sqrt(2), absolute error of the logarithm 2.5e-7, which only the cost has
 E0, E1, E2 = np.float32(1.00000007), np.float32(0.99999967), np.float32(0.49998899)
 E3, E4, E5 = np.float32(0.16667663), np.float32(0.04191507), np.float32(0.00829172)
-L0, L1, L2 = np.float32(1.00000469), np.float32(-0.4999036), np.float32(0.33256761)
-L3, L4, L5 = np.float32(-0.25397864), np.float32(0.22070539), np.float32(-0.14338474)
+L0, L1, L2 = np.float32(1.00000325), np.float32(-0.500019649), np.float32(0.333032903)
+L3, L4, L5, L6 = np.float32(-0.248813572), np.float32(0.206048071), np.float32(-0.189018192), np.float32(0.118267781)
 
 
 @compiled
@@ -52,7 +52,7 @@ def _log(t):
     bits = np.float32(t).view(np.int32)
     k = np.int32(np.int32(bits - ROOT_HALF_BITS) >> MANTISSA_BITS)
     f = np.int32(bits - np.int32(k << MANTISSA_BITS)).view(np.float32) - ONE
-    return np.float32(k) * LN2 + f * (L0 + f * (L1 + f * (L2 + f * (L3 + f * (L4 + f * L5)))))
+    return np.float32(k) * LN2 + f * (L0 + f * (L1 + f * (L2 + f * (L3 + f * (L4 + f * (L5 + f * L6))))))
 
 
 @compiled

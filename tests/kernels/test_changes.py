@@ -36,21 +36,20 @@ def average_precision(gain, k):
 
 
 @njit
-def evaluate(which, y, k):
-    """Metric number `which` of METRICS; its largest value is that of the sorted list."""
+def evaluate(which, y, k, ideal):
+    """Metric number `which` of METRICS; ideal is the sum that a normalised one is divided by."""
     n = len(y)
-    best = np.sort(y)[::-1]
     if which in (0, 1, 2):
-        ideal = 1.0 if which == 2 else dcg(best, k, which == 0, which == 0)
         return dcg(y, k, which != 1, which != 1) / ideal if ideal > 0 else 1.0
-    if which in (3, 4, 5):
-        gain, top = (y > 0) * 1.0, (best > 0) * 1.0
-        if which == 4:
-            gain, top = (y > 1) * 1.0, (best > 1) * 1.0
-        if which == 5:
-            gain, top = 2.0**y - 1, 2.0**best - 1
-        ideal = average_precision(top, k)
-        return average_precision(gain, k) / ideal if ideal > 0 else 1.0
+    if which in (3, 4):
+        hits, total = 0, 0.0
+        for r in range(k):
+            if y[r] > (which == 4):
+                hits += 1
+                total += hits / (r + 1)
+        return total / ideal if ideal > 0 else 1.0
+    if which == 5:
+        return average_precision(2.0**y - 1, k) / ideal if ideal > 0 else 1.0
     if which in (6, 11):  # a first relevant row: where, or whether at all
         for r in range(k):
             if y[r] > 0:
@@ -98,12 +97,15 @@ def evaluate(which, y, k):
 @njit
 def worst_difference(which, y, k, matrix):
     """The largest difference over all swaps of what the matrix says and of evaluating again; and their number."""
-    now, worst, swaps = evaluate(which, y, k), 0.0, 0
+    ideal = 1.0
+    if which in (0, 1, 3, 4, 5):  # the sorted list has the largest sum
+        ideal = evaluate(which, np.sort(y)[::-1].copy(), k, 1.0)
+    now, worst, swaps = evaluate(which, y, k, ideal), 0.0, 0
     for i in range(len(y)):
         for j in range(i):
             swapped = y.copy()
             swapped[i], swapped[j] = y[j], y[i]
-            worst = max(worst, abs(abs(evaluate(which, swapped, k) - now) - matrix[i, j]))
+            worst = max(worst, abs(abs(evaluate(which, swapped, k, ideal) - now) - matrix[i, j]))
             swaps += 1
     return worst, swaps
 
