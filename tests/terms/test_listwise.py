@@ -9,13 +9,14 @@ from itertools import pairwise
 import lightgbm as lgb
 import numpy as np
 import pytest
-import xgboost as xgb
 
 import lambda_objectives as lo
 from lambda_objectives.kernels import random as numbers
 from lambda_objectives.queries import Queries
 from lambda_objectives.run import Run
 from tests.data import TEST, TRAIN
+
+xgb = pytest.importorskip("xgboost")
 
 TERMS = [lo.QueryRMSE(), lo.QuerySoftMax(), lo.QuerySoftMax(beta=0.3), lo.XENDCG(), lo.XENDCG(seed=7)]
 SIZES = [4, 1, 6, 2]

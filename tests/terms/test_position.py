@@ -5,12 +5,13 @@ import json
 import lightgbm as lgb
 import numpy as np
 import pytest
-import xgboost as xgb
 
 import lambda_objectives as lo
 from lambda_objectives.run import Run
 from tests.checks import assert_same_draws, many_queries, queries, rounds
 from tests.oracles import ndcg, orders_of, pair_weights, pulls, queries_of, softplus
+
+xgb = pytest.importorskip("xgboost")
 
 SIZES = [6, 1, 9, 6]
 RNG = np.random.default_rng(21)

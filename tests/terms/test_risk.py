@@ -3,7 +3,6 @@
 import lightgbm as lgb
 import numpy as np
 import pytest
-import xgboost as xgb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -11,6 +10,8 @@ from scipy import stats
 import lambda_objectives as lo
 from tests.checks import assert_round, assert_same_draws, many_queries, queries, rounds
 from tests.oracles import average_precision, err, ndcg, orders_of, pair_weights, pulls, reciprocal_rank
+
+xgb = pytest.importorskip("xgboost")
 
 METRICS = [
     (lo.NDCG(), ndcg),
@@ -286,23 +287,16 @@ def train_xgboost(term, X, y, old, X2, old2):
     return model.predict(xgb.DMatrix(X2, base_margin=old2), output_margin=True)
 
 
-@pytest.mark.parametrize("train", [train_lightgbm, train_xgboost])
-def test_fewer_queries_lose_to_the_baseline_that_training_starts_from(train):
-    X, y, old = shop(2)
-    X2, y2, old2 = shop(102)
-
-    def lost(term):
-        scores = train(term, X, y, old, X2, old2)
-        now, before = (
-            np.array(
-                [
-                    ndcg(y2[q][np.argsort(-s[q], kind="stable")].tolist(), 10)
-                    for q in np.split(np.arange(len(y2)), QUERIES)
-                ]
-            )
-            for s in (scores, old2)
-        )
-        assert now.mean() > before.mean() - 0.003
-        return (now < before - 1e-12).sum()
-
-    assert lost(lo.RiskRank(lo.NDCG(10), "old", 5.0)) < 0.9 * lost(lo.LambdaRank(lo.NDCG(10)))
+def test_less_is_lost_to_the_baseline_that_training_starts_from():
+    """The measure itself, over four shops and both boosters: one training alone says little."""
+    risky, plain = lo.RiskRank(lo.NDCG(10), "old", 5.0), lo.LambdaRank(lo.NDCG(10))
+    gained = []
+    for train in (train_lightgbm, train_xgboost):
+        for seed in (2, 3, 4, 5):
+            X, y, old = shop(seed)
+            utility = [
+                lo.evaluate(risky, train(term, X, y, old, X, old), y, group=[ROWS] * QUERIES, old=old)["urisk-ndcg@10"]
+                for term in (risky, plain)
+            ]
+            gained.append(utility[0] - utility[1])
+    assert np.mean(gained) > 0.002

@@ -5,7 +5,6 @@ import itertools
 import lightgbm as lgb
 import numpy as np
 import pytest
-import xgboost as xgb
 from scipy import stats
 
 import lambda_objectives as lo
@@ -30,6 +29,8 @@ from tests.oracles import (
     reciprocal_rank,
     spearman,
 )
+
+xgb = pytest.importorskip("xgboost")
 
 SIZES = [7, 1, 10, 4]
 RNG = np.random.default_rng(11)
