@@ -52,7 +52,7 @@ class AUC:
 
     The value of a query of n rows takes n log n; as the metric of `LambdaRank` every pair of a relevant and another row
     is looked at, since the logistic function of a difference cannot be taken apart: 2.5 billion for 100,000 rows half
-    of which are relevant, about a second or two. Give such a query `sample=`.
+    of which are relevant, about two seconds. Give such a query `sample=`.
 
     Examples
     --------
