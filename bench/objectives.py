@@ -38,7 +38,7 @@ import numpy as np
 import xgboost as xgb
 
 import lambda_objectives as lo
-from bench.objectives_table import COLUMNS, NotYet, Watched, made, packed, print_tables
+from bench.objectives_table import COLUMNS, NotYet, Watched, made, packed, print_differences, print_tables
 from bench.quality import LIGHTGBM, XGBOOST, load
 
 ROUNDS, PATIENCE = 1000, 100
@@ -233,6 +233,7 @@ def main() -> None:
     parser.add_argument("--table", action="store_true", help="train nothing")
     parser.add_argument("--baseline", nargs="*", default=[], help="'booster objective' to compare its booster's with")
     parser.add_argument("--columns", nargs="*", default=COLUMNS, help="metrics to print")
+    parser.add_argument("--against", help="'booster objective' to compare all rows with, of every booster")
     options = parser.parse_args()
     files, wanted = tuple(options.files), rows(options)
     tasks = [Task(*row, fold, seed) for seed in range(options.seeds) for row in wanted for fold in range(len(files))]
@@ -251,9 +252,10 @@ def main() -> None:
             what = f"{task.booster} {task.objective}, fold {task.fold + 1}, seed {task.seed}"
             print(f"{done}/{len(todo)} {what}: {result['trees']} trees, {result['seconds']} s", file=sys.stderr)
     tests = [fold_of(files, fold)[2] for fold in range(len(files))]
-    print_tables(
-        wanted, {task: results[task] for task in tasks if task in results}, tests, options.baseline, options.columns
-    )
+    complete = {task: results[task] for task in tasks if task in results}
+    print_tables(wanted, complete, tests, options.baseline, options.columns)
+    if options.against:
+        print_differences(options.against, complete, tests, options.columns[0])
 
 
 if __name__ == "__main__":

@@ -122,6 +122,19 @@ def print_tables(
         print("\n" + LEGEND.format(queries=len(complete[booster, shown[0]]), baseline=baseline))
 
 
+def print_differences(row: str, results: Mapping[Any, dict[str, Any]], tests: Sequence[Any], column: str) -> None:
+    """Every row beside one, of whatever booster: mean, difference and its paired standard error, best first."""
+    found = per_query(column, results, tests)
+    named = {f"{booster} {objective}": values for (booster, objective), values in found.items()}
+    if row not in named:
+        raise SystemExit(f"--against: no row {row!r} is complete")
+    cells = [
+        [name, f"{mine.mean():.4f}", f"{(mine - named[row]).mean():+.4f} ± {error(mine - named[row]):.4f}"]
+        for name, mine in sorted(named.items(), key=lambda item: -item[1].mean())
+    ]
+    print("\n" + table(["", made(column).name, f"less {row}"], cells))
+
+
 def _count(booster: str, objective: str, results: Mapping[Any, dict[str, Any]]) -> tuple[int, int]:
     """Seeds and mean number of trees."""
     mine = {task: result for task, result in results.items() if (task.booster, task.objective) == (booster, objective)}

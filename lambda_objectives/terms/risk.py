@@ -62,6 +62,9 @@ class RiskRank:
 
     Notes
     -----
+    The weights are exact, the gradient is still that of a surrogate: training from the baseline's scores with a large
+    alpha can end below where it began. Watch the measure, which is logged, and keep the best round.
+
     The first training round starts with constant scores, which mostly lose to the baseline: give the boosters the
     baseline's scores as `init_score` or `base_margin` to begin level with it. The spread of u is taken not
     to be below 0.001.
