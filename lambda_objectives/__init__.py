@@ -21,6 +21,7 @@ from lambda_objectives.metrics import (
     Tables,
 )
 from lambda_objectives.objective import Objective, attach
+from lambda_objectives.specs.constraints import AugmentedLagrangian, Constraint
 from lambda_objectives.specs.weighted import WeightedSum
 from lambda_objectives.terms.listwise import XENDCG, QueryRMSE, QuerySoftMax
 from lambda_objectives.terms.losses import LogLoss, SquaredError
@@ -41,6 +42,8 @@ __all__ = [
     "NDCG",
     "RBP",
     "XENDCG",
+    "AugmentedLagrangian",
+    "Constraint",
     "CustomMetric",
     "HitRate",
     "Kendall",

@@ -10,6 +10,8 @@ import numpy as np
 
 from lambda_objectives.columns import add_columns, borders_of_part, columns_of
 from lambda_objectives.queries import Queries
+from lambda_objectives.run import Run
+from lambda_objectives.stopping import Choice
 from lambda_objectives.terms import Reading, Term
 from lambda_objectives.warn import warn, warn_small_hessian
 
@@ -18,6 +20,7 @@ POSITION = "position"  # the column under which terms find a Dataset's own posit
 ALIASES = {
     "boosting": ("boosting_type", "boost"),
     "num_threads": ("num_thread", "nthread", "nthreads", "n_jobs"),
+    "learning_rate": ("shrinkage_rate", "eta"),
     "min_sum_hessian_in_leaf": ("min_sum_hessian_per_leaf", "min_sum_hessian", "min_hessian", "min_child_weight"),
     "lambdarank_norm": (),
     "lambdarank_truncation_level": (),
@@ -135,6 +138,16 @@ def threads(booster: Any) -> int | None:
     return int(value) if value is not None and int(value) > 0 else None
 
 
+def learning_rate(booster: Any) -> float:
+    """The learning rate of a booster."""
+    value = _get(booster.params, "learning_rate")
+    return 0.1 if value is None else float(value)
+
+
+def keep(booster: Any, run: Run) -> None:
+    """A LightGBM model has no place for the state of a training."""
+
+
 def rounds(booster: Any) -> int:
     """Rounds that a booster has behind it."""
     return int(booster.current_iteration())
@@ -148,3 +161,99 @@ def metrics(readings: dict[str, Reading], primary: str) -> list[tuple[str, float
 
 def _get(params: dict[str, Any], name: str) -> Any:
     return next((params[key] for key in (name, *ALIASES[name]) if params.get(key) is not None), None)
+
+
+def early_stopping(
+    objective: Any, rounds: int, data: Any = None, metric: str | None = None, tolerance: float = 0.0
+) -> EarlyStopping:
+    """Stop when no better round comes, and return the model at the best round that keeps to every bound.
+
+    Of the rounds that keep to all bounds the one with the best metric is chosen; where none does, the one that breaks
+    them the least, with a warning that gives each constraint's margin. Rounds in which an `AugmentedLagrangian` does not
+    yet ask for all that is wanted do not count as waiting. With any other spec this is early stopping by the primary
+    metric, in its own direction.
+
+    Parameters
+    ----------
+    objective
+        The `Objective` that is trained.
+    rounds
+        Stop after so many rounds without a better one; as many as there are to train never stops and only chooses.
+    data
+        The Dataset to watch; None for the first validation set, without one the training data.
+    metric
+        The reading to watch, such as ``"ndcg@10"``; None for the primary term's metric.
+    tolerance
+        Share of a bound by which it may be broken.
+
+    Returns
+    -------
+    A callback for `lightgbm.train` and `lightgbm.cv` (there means over the folds count); afterwards it has `best`, with
+    `trees`, `value` and `margins`. Good for any number of trainings, one after the other.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a parameter out of range; while training, if the validation set is not evaluated by `objective.metrics`, and
+        with dart, where no earlier round is to be had.
+
+    Examples
+    --------
+    >>> import lightgbm as lgb, numpy as np, lambda_objectives as lo
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(400, 3)); y = (X[:, 0] + rng.normal(size=400) > 1) * 1.0
+    >>> train = lo.attach(lgb.Dataset(X, y, group=[20] * 20), quality=(X[:, 1] > 1) * 1.0)
+    >>> quality = lo.Constraint(lo.LambdaRank(lo.NDCG(10), label="quality"), at_most=0.8)
+    >>> objective = lo.Objective(lo.AugmentedLagrangian(lo.LambdaRank(lo.NDCG(10)), [quality]))
+    >>> stop = lo.lightgbm.early_stopping(objective, 40)
+    >>> booster = lgb.train({"objective": objective, "verbosity": -1}, train, 40, callbacks=[stop])
+    >>> booster.num_trees() == stop.best.trees, stop.best.margins["quality.ndcg@10"] >= 0
+    (True, True)
+    """
+    return EarlyStopping(Choice(objective, rounds, data, metric, tolerance))
+
+
+class EarlyStopping:
+    """What `early_stopping` returns."""
+
+    order, before_iteration = 30, False
+
+    def __init__(self, choice: Choice) -> None:
+        self._choice = choice
+        self._results: Any = []
+
+    @property
+    def best(self) -> Any:
+        """The round that was chosen: its `trees`, `value` (greater is better) and `margins`."""
+        return self._choice.best
+
+    def __call__(self, env: Any) -> None:
+        """After a round."""
+        folds = getattr(env.model, "boosters", None)
+        boosters = [env.model] if folds is None else folds
+        choice, trees = self._choice, env.iteration - env.begin_iteration + 1
+        if trees == 1:
+            if any(_get(booster.params, "boosting") == "dart" for booster in boosters):
+                raise ValueError(
+                    "early_stopping: with boosting='dart' no earlier round is to be had, its trees change later"
+                )
+            choice.begin(boosters, folds is not None or any(getattr(b, "valid_sets", ()) for b in boosters))
+        lags = choice.watched[0].lags
+        stop = choice.offer(trees, self._results if lags else env.evaluation_result_list)
+        self._results = env.evaluation_result_list
+        if stop or env.iteration == env.end_iteration - 1:
+            if lags and not stop:
+                choice.offer(
+                    trees, self._results, [_after_last(w.run, b) for w, b in zip(choice.watched, boosters, strict=True)]
+                )
+            best = choice.finish()
+            raise lightgbm.callback.EarlyStopException(env.begin_iteration + best.trees - 1, best.results)
+
+
+def _after_last(run: Run, booster: Any) -> dict[str, Reading]:
+    """All there is to say of the training data after the last tree; logged."""
+    scores: list[Any] = []
+    booster.eval_train(lambda predictions, _: scores.append(predictions.copy()) or ("", 0.0, True))
+    readings = run.evaluate(scores[0])
+    run.record(readings)
+    return readings

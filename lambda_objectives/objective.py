@@ -16,6 +16,8 @@ from lambda_objectives.queries import Queries
 from lambda_objectives.run import Run, check_state
 from lambda_objectives.sessions import Session, Sessions
 from lambda_objectives.specs import as_spec
+from lambda_objectives.stopping import Watched, never_met, verdict
+from lambda_objectives.warn import warn
 
 BOOSTERS = ("lightgbm", "xgboost")
 
@@ -83,9 +85,10 @@ class Objective:
         call = self._understand(first, second, sample_weight, group)
         session = self._session(call, training=True)
         session.watch_first_rounds(call.scores)
-        grad, hess = session.run.step(call.scores)
+        run = session.run
+        grad, hess = run.step(call.scores)
         self._sessions.count_step(call.booster)
-        total = session.run.curvature
+        total = run.curvature
         if len(hess) and not total > 0:
             raise ValueError(
                 "the Hessian is nowhere positive, so that no tree could learn anything: is there any query with two "
@@ -93,6 +96,10 @@ class Objective:
             )
         if session.calls == 1 and call.booster is not None and self._needs_order:
             call.adapter.check_hessian(call.booster, total, len(hess))
+        if call.booster is not None:
+            call.adapter.keep(call.booster, run)
+            if run.rounds == run.planned and not run.judged and (margins := never_met(run.history)):
+                warn(f"no late round keeps to every bound on the training data. {verdict(margins, run.history)}")
         # a booster is done with them when it calls again; a user may keep them
         return (grad, hess) if call.booster is not None else (grad.copy(), hess.copy())
 
@@ -110,8 +117,12 @@ class Objective:
             readings = run.evaluate(call.scores)
             return list(import_module("lambda_objectives.lightgbm").metrics(readings, run.primary))
         session = self._session(call, training=False)
-        readings = session.run.evaluate(call.scores)
+        session.evaluated = True
+        training = self._sessions.training(call.booster)
+        readings = session.run.evaluate(call.scores, training and training[1].run.rule_state)
         if call.booster is not None and not session.training:
+            if training and self._sessions.others(call.booster)[0][1] is session:
+                training[1].run.watched = session.run.seen
             rounds = self._sessions.steps(call.booster) or call.adapter.rounds(call.booster)
             if session.recorded_at != rounds:  # not again what is evaluated twice in a round, or once more at the end
                 session.run.record(readings)
@@ -156,6 +167,42 @@ class Objective:
         if session is None or not session.training:
             raise KeyError("this objective has not been trained" + (" on that data set" if data is not None else ""))
         return session.run.state
+
+    def watched(self, booster: Any, data: Any = None, evaluates: bool = False) -> Watched:
+        """Return what early stopping watches while a booster trains.
+
+        Parameters
+        ----------
+        booster
+            The booster.
+        data
+            A Dataset or DMatrix; None for the first one evaluated besides the training data, else the training data.
+        evaluates
+            Whether the booster was given data sets besides the training data.
+
+        Returns
+        -------
+        The data set, its run and the run of the training.
+
+        Raises
+        ------
+        ValueError
+            If the booster is not trained by this objective, or the data set is not evaluated.
+        """
+        training = self._sessions.training(booster)
+        if training is None:
+            raise ValueError("objective: early stopping must be given the very Objective that is trained")
+        others = self._sessions.others(booster)
+        if data is None:
+            chosen = others[0] if others else training if training[1].evaluated or not evaluates else None
+        else:
+            chosen = next((there for there in [training, *others] if there[0] is data), None)
+        if chosen is None:
+            raise ValueError(
+                "early stopping: the data set to watch is not evaluated by this objective: pass it as a validation set, "
+                "and feval=objective.metrics (LightGBM) or custom_metric=objective.metrics (XGBoost)"
+            )
+        return Watched(chosen[0], chosen[1].run, training[1].run)
 
     def reset(self, data: Any = None) -> None:
         """Forget all about a data set; about all of them for None."""
@@ -224,6 +271,8 @@ class Objective:
                 call.adapter.check(call.booster, call.data, as_spec(self.spec).terms)
             threads = None if call.booster is None else call.adapter.threads(call.booster)
             run = Run(self.spec, queries or call.read(), state=self._state if training else None, threads=threads)
+            if call.booster is not None:
+                run.planned, run.rate = _planned(run.begun), call.adapter.learning_rate(call.booster)
             session = sessions.open(call.booster, data, run, training)
         elif session.run.work is None:
             session.run.bind(queries or call.read())
@@ -302,5 +351,19 @@ def _booster_above(kind: type) -> Any:
         caller = frame.f_locals.get("self")
         if isinstance(caller, kind):
             return caller
+        frame = frame.f_back
+    return None
+
+
+def _planned(begun: int) -> int | None:
+    """How many rounds a training will have, those before it included: what `train` or `cv` above on the stack was told.
+
+    A booster driven by hand says nothing of it; then it is None.
+    """
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__") in ("lightgbm.engine", "xgboost.training"):
+            rounds = frame.f_locals.get("num_boost_round")
+            return None if rounds is None else begun + int(rounds)
         frame = frame.f_back
     return None

@@ -8,6 +8,7 @@ The way of the data, each round::
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from importlib import import_module
 from types import ModuleType
@@ -18,10 +19,10 @@ import numpy.typing as npt
 
 from lambda_objectives.arrays import require_finite
 from lambda_objectives.queries import Queries, Ranking
-from lambda_objectives.specs import Spec, as_spec
-from lambda_objectives.terms import Floats, Learning, Reading
+from lambda_objectives.specs import Round, Spec, Weights, as_spec
+from lambda_objectives.terms import Floats, Learning, Reading, mass
 
-STATE_VERSION = 2
+STATE_VERSION = 3
 
 
 class Work(NamedTuple):
@@ -30,7 +31,8 @@ class Work(NamedTuple):
     queries: Queries
     prepared: list[Any]  # of each term
     ranking: Ranking
-    parts: list[npt.NDArray[Any]]  # gradient and Hessian of each term
+    masses: tuple[float, ...]  # what the value of each term is multiplied by in its gradient
+    parts: npt.NDArray[Any]  # (terms, 2, n): gradient and Hessian of each term
     total: list[npt.NDArray[Any]]  # their weighted sum, once there is need of one
 
 
@@ -74,13 +76,21 @@ class Run:
         self.needs_order = any(term.needs_order for term in self.spec.terms)
         self.names = _unique([term.name for term in self.spec.terms])
         self.history: dict[str, list[float]] = {}
-        self.rounds = 0
+        self.last: dict[str, Reading] = {}  # of the round that was logged last
+        self.begun = self.rounds = 0  # rounds behind it: when it was made, and now
+        self.planned: int | None = None  # rounds there will be, if that is known
+        self.rate = 0.1  # the booster's learning rate
+        self.watched: Round | None = None  # of a validation set, where the spec follows one
+        self.seen: Round | None = None  # what `evaluate` found last
+        self.judged = False  # whether somebody else chooses the round, and says so where none will do
         self.curvature = 0.0  # sum of the last Hessian
         self.rule_state = self.spec.init()
         self.term_states: dict[str, Any] = {}  # of terms that learn, by name
         if state is not None:
             check_state(self.spec, state)
-            self.rounds, self.rule_state, self.term_states = int(state["rounds"]), state["rule"], dict(state["terms"])
+            self.restore(state)
+            self.begun = self.rounds
+        self.before = self.state  # as it was before the last step
         self.bind(queries)
 
     def bind(self, queries: Queries) -> None:
@@ -91,7 +101,8 @@ class Run:
             queries,
             [term.prepare(queries, self.dtype) for term in self.spec.terms],
             Ranking(queries, self.kernels, self.threads),
-            [np.zeros((2, len(queries)), self.dtype) for _ in self.spec.terms],
+            tuple(mass(term, queries) for term in self.spec.terms),
+            np.zeros((len(self.spec.terms), 2, len(queries)), self.dtype),
             [],
         )
         for name, term, prepared in zip(self.names, self.spec.terms, self.work.prepared, strict=True):
@@ -108,7 +119,13 @@ class Run:
         return {
             "version": STATE_VERSION, "rounds": self.rounds, "spec": repr(self.spec), "rule": self.rule_state,
             "terms": dict(self.term_states),
+            "watched": None if self.watched is None else self.watched._asdict(),
         }  # fmt: skip
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up a saved state."""
+        self.rounds, self.rule_state, self.term_states = int(state["rounds"]), state["rule"], dict(state["terms"])
+        self.watched = None if state["watched"] is None else Round(**state["watched"])
 
     def step(self, scores: npt.NDArray[Any]) -> tuple[Floats, Floats]:
         """One round: gradient and Hessian at the scores, everything logged.
@@ -116,22 +133,37 @@ class Run:
         The two arrays are the run's own and are written over by the next call.
         """
         work = self._work
+        self.before = self.state
+        if not self.history:
+            self.spec.check(work.queries)
         costs = self._gradients(work, scores, learn=True)
-        weights, self.rule_state, log = self.spec.update(self.rule_state, costs)
-        grad, hess = _weighted(work, weights)
+        readings, round = self._readings(work, costs)
+        weights, self.rule_state, log = self.spec.advance(self.rule_state, round._replace(watched=self.watched))
+        grad, hess = self._weighted(work, weights)
         require_finite("gradient (scores or weights too large?)", grad)
         self.curvature = require_finite("Hessian (scores or weights too large?)", hess)
-        self.record(self._readings(work, costs) | {name: Reading(value, False) for name, value in log.items()})
+        self.record(readings | {name: Reading(value, name.startswith("margin/")) for name, value in log.items()})
         self.rounds += 1
         return grad, hess
 
-    def evaluate(self, scores: npt.NDArray[Any]) -> dict[str, Reading]:
-        """Every cost and metric of the spec at given scores; nothing of the run changes but its buffers."""
+    def evaluate(self, scores: npt.NDArray[Any], state: Any = None) -> dict[str, Reading]:
+        """Every cost and metric of the spec at given scores; nothing of the run changes but its buffers.
+
+        By the state of a rule, that of the training a data set is watched in, or the run's own.
+        """
         work = self._work
-        return self._readings(work, self._gradients(work, scores))
+        readings, round = self._readings(work, self._gradients(work, scores))
+        self.seen = round
+        return readings | self.spec.readings(self.rule_state if state is None else state, round)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the spec's rule asks for all that is wanted of the model by now."""
+        return self.spec.settled(self.rule_state, Round(self.rounds, (), (), (), self.planned, self.rate))
 
     def record(self, readings: dict[str, Reading]) -> None:
         """Add a round to the history."""
+        self.last = readings
         for name, reading in readings.items():
             self.history.setdefault(name, []).append(reading.value)
 
@@ -164,28 +196,30 @@ class Run:
             values.append(value)
         return values
 
-    def _readings(self, work: Work, costs: list[float]) -> dict[str, Reading]:
+    def _readings(self, work: Work, costs: list[float]) -> tuple[dict[str, Reading], Round]:
+        """All there is to say of the terms at the ranking's scores, and the same as rules want it."""
         readings: dict[str, Reading] = {}
+        metrics = []
+        if self.spec.totals:
+            costs = [cost * mass for cost, mass in zip(costs, work.masses, strict=True)]
         for name, cost, term, prepared in zip(self.names, costs, self.spec.terms, work.prepared, strict=True):
             readings[f"cost/{name}"] = Reading(cost, False)
-            for own, reading in term.readings(prepared, work.ranking).items():
+            owns = term.readings(prepared, work.ranking)
+            for own, reading in owns.items():
                 readings[name if own == term.name else own] = reading
-        return readings
+            metrics.append(next((reading.value for reading in owns.values() if reading.maximise), math.nan))
+        return readings, Round(self.rounds, costs, metrics, work.masses, self.planned, self.rate)
 
-
-def _weighted(work: Work, weights: tuple[float, ...]) -> tuple[Floats, Floats]:
-    """Sum of the terms' gradients and Hessians, each times its weight."""
-    if weights == (1.0,):
-        grad, hess = work.parts[0]
+    def _weighted(self, work: Work, weights: Weights) -> tuple[Floats, Floats]:
+        """Sum of the terms' gradients and Hessians, each times its weight."""
+        if all(each[0] == 1.0 and not any(each[1:]) for each in weights):  # the first term alone, as it is
+            grad, hess = work.parts[0]
+            return grad, hess
+        if not work.total:
+            work.total.append(np.empty_like(work.parts[0]))
+        self.kernels.weighted_sum(np.array(weights, self.dtype), work.parts, work.total[0], self.threads)
+        grad, hess = work.total[0]
         return grad, hess
-    if not work.total:
-        work.total.append(np.empty_like(work.parts[0]))
-    total = work.total[0]
-    np.multiply(work.parts[0], total.dtype.type(weights[0]), out=total)
-    for weight, part in zip(weights[1:], work.parts[1:], strict=True):
-        total += total.dtype.type(weight) * part
-    grad, hess = total
-    return grad, hess
 
 
 def check_state(spec: Spec, state: Any) -> None:

@@ -21,6 +21,7 @@ class Session:
         self.booster = None if booster is None else weakref.ref(booster)
         self.training = training
         self.calls = 0
+        self.evaluated = False  # whether metrics were asked for
         self.recorded_at: int | None = None  # of a data set that is watched: the round that was logged last
         self.start: npt.NDArray[Any] | None = None  # the first scores, for as long as they are of use
         self.moved = False
@@ -66,6 +67,14 @@ class Sessions:
         if booster is None:
             return self._latest.get(data)
         return self._of.get(booster, {}).get(data)
+
+    def training(self, booster: Any) -> tuple[Any, Session] | None:
+        """Return the data set that a booster trains on, and its session."""
+        return next(((data, s) for data, s in self._of.get(booster, {}).items() if s.training), None)
+
+    def others(self, booster: Any) -> list[tuple[Any, Session]]:
+        """Data sets that are watched while a booster trains, in the order in which they were first evaluated."""
+        return [(data, s) for data, s in self._of.get(booster, {}).items() if not s.training]
 
     def open(self, booster: Any, data: Any, run: Run, training: bool) -> Session:
         """Begin a session."""

@@ -13,6 +13,8 @@ import xgboost
 
 from lambda_objectives.columns import Columns, add_columns, borders_of_part, columns_of
 from lambda_objectives.queries import Queries
+from lambda_objectives.run import Run
+from lambda_objectives.stopping import Choice, Watched
 from lambda_objectives.terms import Reading, Term
 from lambda_objectives.warn import warn, warn_small_hessian
 
@@ -31,6 +33,7 @@ UNUSED: dict[str, tuple[float | str, str]] = {  # parameter of the named objecti
     "lambdarank_unbiased": (0.0, "UnbiasedRank(...)"),
     "ndcg_exp_gain": (1.0, "NDCG(gain='linear')"),
 }
+ATTRIBUTE = "lambda_objectives"  # of a model: the state of its training
 MAXIMISED = ("auc", "aucpr", "pre", "map", "ndcg")  # beginnings of the names that XGBoost's EarlyStopping maximises
 
 
@@ -112,8 +115,7 @@ def check(booster: Any, data: xgboost.DMatrix | None, terms: Sequence[Term]) -> 
             if not _same(value, default):
                 warn(f"{name}={value} has no effect beside a custom objective; use {instead}")
     trees = learner["gradient_booster"]
-    dropout = trees.get("dart_train_param", {})  # since XGBoost 3.4 of booster gbtree too
-    if trees["name"] == "dart" or any(float(dropout.get(name, 0)) > 0 for name in ("rate_drop", "one_drop")):
+    if _drops(trees):
         warn(
             "booster='dart' or rate_drop: the objective is given scores of the trees left after dropout, so costs in "
             "the history are not those of the whole model; train without dropout if you read or act on them"
@@ -132,6 +134,46 @@ def threads(booster: Any) -> int | None:
     """Number of threads that the user gave XGBoost, or None."""
     value = int(_config(booster)["generic_param"].get("nthread", 0))
     return value if value > 0 else None
+
+
+def learning_rate(booster: Any) -> float:
+    """The learning rate of a booster."""
+    trees = _config(booster)["gradient_booster"]
+    parameters = trees.get("gbtree", trees).get("tree_train_param", {})
+    return float(parameters.get("learning_rate", parameters.get("eta", 0.3)))
+
+
+def keep(booster: Any, run: Run) -> None:
+    """Keep what a rule or a term has learnt in the model's attributes, from where `saved_state` reads it."""
+    if run.rule_state is not None or run.term_states:
+        booster.set_attr(**{ATTRIBUTE: json.dumps(run.state)})
+
+
+def saved_state(booster: Any) -> dict[str, Any]:
+    """The state of the training that a model comes from, kept in its attributes, for `Objective(spec, state=...)`.
+
+    Parameters
+    ----------
+    booster
+        A trained Booster, or one loaded from a file.
+
+    Raises
+    ------
+    ValueError
+        If the model has none: trained without an `AugmentedLagrangian` and without terms that learn.
+
+    Examples
+    --------
+    >>> import xgboost as xgb, lambda_objectives as lo
+    >>> lo.xgboost.saved_state(xgb.Booster())
+    Traceback (most recent call last):
+    ValueError: booster has no saved state: only trainings by a rule with a state leave one
+    """
+    text = booster.attr(ATTRIBUTE)
+    if text is None:
+        raise ValueError("booster has no saved state: only trainings by a rule with a state leave one")
+    state: dict[str, Any] = json.loads(text)
+    return state
 
 
 def rounds(booster: Any) -> int:
@@ -161,3 +203,125 @@ def _same(value: str, default: float | str) -> bool:
 def _config(booster: Any) -> dict[str, Any]:
     config: dict[str, Any] = json.loads(booster.save_config())["learner"]
     return config
+
+
+class EarlyStopping(xgboost.callback.TrainingCallback):  # type: ignore[misc]
+    """Stop when no better round comes, and return the model at the best round that keeps to every bound.
+
+    Of the rounds that keep to all bounds the one with the best metric is chosen; where none does, the one that breaks
+    them the least, with a warning that gives each constraint's margin. Rounds in which an `AugmentedLagrangian` does not
+    yet ask for all that is wanted do not count as waiting. With any other spec this is early stopping by the primary
+    metric, in its own direction.
+
+    Parameters
+    ----------
+    objective
+        The `Objective` that is trained.
+    rounds
+        Stop after so many rounds without a better one; as many as there are to train never stops and only chooses.
+    data
+        The DMatrix to watch; None for the first one evaluated besides the training data, without one the training data.
+    metric
+        The reading to watch, such as ``"ndcg@10"``; None for the primary term's metric.
+    tolerance
+        Share of a bound by which it may be broken.
+
+    Attributes
+    ----------
+    best
+        The round that was chosen: its `trees`, `value` (greater is better) and `margins`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a parameter out of range; while training, if the data sets in `evals` are not evaluated by
+        `custom_metric=objective.metrics`, and with dropout, where no earlier round is to be had.
+
+    Notes
+    -----
+    The model that `xgboost.train` returns ends with the best round, and has `best_iteration` and `best_score`. In
+    `xgboost.cv` means over the folds count. Good for any number of trainings, one after the other.
+
+    Examples
+    --------
+    >>> import numpy as np, xgboost as xgb, lambda_objectives as lo
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(400, 3)); y = (X[:, 0] + rng.normal(size=400) > 1) * 1.0
+    >>> train = lo.attach(xgb.DMatrix(X, y, qid=np.repeat(range(20), 20)), quality=(X[:, 1] > 1) * 1.0)
+    >>> quality = lo.Constraint(lo.LambdaRank(lo.NDCG(10), label="quality"), at_most=0.8)
+    >>> objective = lo.Objective(lo.AugmentedLagrangian(lo.LambdaRank(lo.NDCG(10)), [quality]))
+    >>> stop = lo.xgboost.EarlyStopping(objective, 40)
+    >>> booster = xgb.train({"min_child_weight": 1e-3}, train, 40, obj=objective, callbacks=[stop])
+    >>> booster.num_boosted_rounds() == stop.best.trees, stop.best.margins["quality.ndcg@10"] >= 0
+    (True, True)
+    """
+
+    def __init__(
+        self, objective: Any, rounds: int, data: Any = None, metric: str | None = None, tolerance: float = 0.0
+    ) -> None:
+        super().__init__()
+        self._choice = Choice(objective, rounds, data, metric, tolerance)
+        self._trees = 0
+        self._start = 0
+
+    @property
+    def best(self) -> Any:
+        """The round that was chosen."""
+        return self._choice.best
+
+    def before_training(self, model: Any) -> Any:
+        """Begin anew."""
+        self._trees, self._start = 0, model.num_boosted_rounds()
+        return model
+
+    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        """After a round."""
+        self._trees += 1
+        boosters = _boosters(model)
+        if self._trees == 1:
+            if any(_drops(_config(booster)["gradient_booster"]) for booster in boosters):
+                raise ValueError("EarlyStopping: with dropout no earlier round is to be had, its trees change later")
+            self._choice.begin(boosters, bool(evals_log))
+        stop = self._choice.offer(self._trees)
+        self._note(model)
+        return stop
+
+    def after_training(self, model: Any) -> Any:
+        """Cut the model at its best round."""
+        if self._trees == 0:
+            return model
+        choice, boosters = self._choice, _boosters(model)
+        if choice.watched[0].lags:
+            choice.offer(self._trees, last=[_after_last(w, b) for w, b in zip(choice.watched, boosters, strict=True)])
+        best = choice.finish()
+        if not hasattr(model, "cvfolds"):
+            model = model[: self._start + best.trees]
+            for watched in choice.watched:
+                keep(model, watched.training)
+        self._note(model)
+        return model
+
+    def _note(self, model: Any) -> None:
+        """Write the best round so far where XGBoost and its users look for it."""
+        best = self._choice.best
+        if best is not None:
+            model.set_attr(best_iteration=str(self._start + best.trees - 1), best_score=str(best.score))
+
+
+def _boosters(model: Any) -> list[Any]:
+    """The booster that trains, or those of a cross-validation's folds."""
+    folds = getattr(model, "cvfolds", None)
+    return [model] if folds is None else [fold.bst for fold in folds]
+
+
+def _after_last(watched: Watched, booster: Any) -> dict[str, Reading]:
+    """All there is to say of the training data after the last tree; logged."""
+    readings = watched.run.evaluate(booster.predict(watched.data, output_margin=True), watched.run.rule_state)
+    watched.run.record(readings)
+    return readings
+
+
+def _drops(trees: dict[str, Any]) -> bool:
+    """Whether trees are dropped while training, and so change later."""
+    dropout = trees.get("dart_train_param", {})  # since XGBoost 3.4 of booster gbtree too
+    return trees["name"] == "dart" or any(float(dropout.get(name, 0)) > 0 for name in ("rate_drop", "one_drop"))

@@ -3,10 +3,11 @@
 from lambda_objectives.kernels import ADDITIVE, UNIT
 from lambda_objectives.kernels import pairs as plain
 from lambda_objectives.kernels.ordering import rank
+from lambda_objectives.kernels.sums import weighted_sum
 from lambda_objectives.kernels.threads import split
 from lambda_objectives.kernels.values import metric_values
 
-__all__ = ["metric_values", "pair_gradients", "rank", "split"]
+__all__ = ["metric_values", "pair_gradients", "rank", "split", "weighted_sum"]
 
 EXTRAS = ("scale", "silent", "label", "better", "given", "costs")
 

@@ -29,6 +29,11 @@ def rank(scores, ptr, order, rank, parts):
         rank[a:b][order[a:b]] = np.arange(b - a)
 
 
+def weighted_sum(weights, parts, total, threads=1):
+    """Write the sum over terms of weight x part into total, (2, n); weights (2, terms), parts (terms, 2, n)."""
+    total[:] = sum(weight[:, None] * part for weight, part in zip(weights.T, parts, strict=True))
+
+
 def value(kind, gains, discount):
     """A metric of gains in the order of the ranks."""
     if kind == ADDITIVE:

@@ -1,7 +1,23 @@
 """Specs: how terms get their weights.
 
-A spec has `terms` and the pure pair ``init() -> state`` and ``update(state, costs) -> weights, state, log``; the state
-must be something that JSON can hold, the log a dict of numbers by name. A term alone is a spec too.
+A spec has
+
+``terms``
+    The terms; the first one is the primary, whose metric early stopping watches.
+``init()``
+    The state of its rule before the first round, something that JSON can hold.
+``advance(state, round)``
+    Weights of the terms, the next state and what is to be logged, numbers by name. Pure.
+``readings(state, round)``
+    What belongs in the history of any data set besides costs and metrics, such as margins, by the state of the training.
+``settled(state, round)``
+    Whether the rule is past the rounds in which it does not ask for all that is wanted of the model.
+``check(queries)``
+    Refuses training data that the rule can do nothing with.
+``totals``
+    Whether costs are sums over the queries, not means.
+
+A term alone is a spec too.
 """
 
 from __future__ import annotations
@@ -9,10 +25,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
+from lambda_objectives.queries import Queries
+from lambda_objectives.specs.constraints import AugmentedLagrangian, Constraint
+from lambda_objectives.specs.rounds import Round, Weights
 from lambda_objectives.specs.weighted import WeightedSum
-from lambda_objectives.terms import Term
+from lambda_objectives.terms import Reading, Term
 
-__all__ = ["Spec", "WeightedSum", "as_spec"]
+__all__ = ["AugmentedLagrangian", "Constraint", "Round", "Spec", "WeightedSum", "Weights", "as_spec"]
 
 
 class Spec(Protocol):
@@ -21,15 +40,24 @@ class Spec(Protocol):
     @property
     def terms(self) -> Sequence[Term]: ...  # noqa: D102
 
+    @property
+    def totals(self) -> bool: ...  # noqa: D102
+
     def init(self) -> Any: ...  # noqa: D102
 
-    def update(self, state: Any, costs: list[float]) -> tuple[tuple[float, ...], Any, dict[str, float]]: ...  # noqa: D102
+    def advance(self, state: Any, round: Round) -> tuple[Weights, Any, dict[str, float]]: ...  # noqa: D102
+
+    def readings(self, state: Any, round: Round) -> dict[str, Reading]: ...  # noqa: D102
+
+    def settled(self, state: Any, round: Round) -> bool: ...  # noqa: D102
+
+    def check(self, queries: Queries) -> None: ...  # noqa: D102
 
 
 def as_spec(spec: Any) -> Spec:
     """Return a spec as it is, a term as a sum of one; anything else is an error that says what is wanted."""
     if not isinstance(spec, type):
-        if hasattr(spec, "update") and hasattr(spec, "terms"):
+        if hasattr(spec, "advance") and hasattr(spec, "terms"):
             return cast(Spec, spec)
         if hasattr(spec, "gradient") and hasattr(spec, "prepare"):
             return WeightedSum((spec,), (1.0,))

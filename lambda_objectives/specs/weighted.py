@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from lambda_objectives.metrics import check_number
-from lambda_objectives.terms import Term
+from lambda_objectives.queries import Queries
+from lambda_objectives.specs.rounds import Round, Weights
+from lambda_objectives.terms import Reading, Term, check_term
 
 
 @dataclass(frozen=True)
@@ -38,13 +40,14 @@ class WeightedSum:
     terms: Sequence[Term]
     weights: Sequence[float]
 
+    totals: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "terms", tuple(self.terms))
         if not self.terms:
             raise ValueError("terms must hold at least one term")
         for i, term in enumerate(self.terms):
-            if isinstance(term, type) or not (hasattr(term, "gradient") and hasattr(term, "prepare")):
-                raise TypeError(f"terms[{i}] must be a term, such as LambdaRank(NDCG(10)), found {term!r}")
+            check_term(f"terms[{i}]", term)
         weights = tuple(self.weights)
         if len(weights) != len(self.terms):
             raise ValueError(f"weights: one for each term wanted, found {len(weights)} for {len(self.terms)} terms")
@@ -58,6 +61,18 @@ class WeightedSum:
         """Nothing to remember."""
         return
 
-    def update(self, state: Any, costs: list[float]) -> tuple[tuple[float, ...], Any, dict[str, float]]:
+    def advance(self, state: Any, round: Round) -> tuple[Weights, Any, dict[str, float]]:
         """Return the weights as they are."""
-        return tuple(self.weights), state, {}
+        weights = tuple(self.weights)
+        return Weights(weights, weights), state, {}
+
+    def readings(self, state: Any, round: Round) -> dict[str, Reading]:
+        """Nothing but what the terms say."""
+        return {}
+
+    def settled(self, state: Any, round: Round) -> bool:
+        """Always."""
+        return True
+
+    def check(self, queries: Queries) -> None:
+        """Any data will do."""

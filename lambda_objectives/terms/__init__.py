@@ -13,7 +13,7 @@ A term has
 ``readings(prepared, ranking)``
     The metrics that belong to it, by name.
 
-A term that learns something of its own while training, such as position bias, is as stateless as the others: it is
+A value is a mean over queries for terms that work on queries, over rows for others, or where ``over_rows`` says so. A term that learns something of its own while training, such as position bias, is as stateless as the others: it is
 handed a state that JSON can hold, and returns the next one.
 
 ``start(prepared)``
@@ -79,12 +79,26 @@ def qualified(label: str | None, name: str) -> str:
     return name if label is None else f"{label}.{name}"
 
 
+def mass(term: Term, queries: Queries) -> float:
+    """What a term's value is multiplied by in its gradient: the weight of the queries if it is a mean over these."""
+    if getattr(term, "over_rows", not term.needs_order):
+        return float(len(queries)) if queries.weights is None else float(queries.weights.sum())
+    return float(queries.query_weights.sum())
+
+
 def check_column(name: str, column: Any) -> None:
     """Refuse what cannot be a column's name in a history: blanks, colons and commas break XGBoost's text format."""
     if column is None:
         return
     if not isinstance(column, str) or not column or set(column) & set(" \t\n:,"):
         raise ValueError(f"{name} must be a column's name, without blanks, colons and commas, found {column!r}")
+
+
+def check_term(name: str, term: Any) -> None:
+    """Refuse what is no term; a metric is told how it becomes one."""
+    if isinstance(term, type) or not (hasattr(term, "gradient") and hasattr(term, "prepare")):
+        hint = f": write LambdaRank({term!r})" if hasattr(term, "tables") and not isinstance(term, type) else ""
+        raise TypeError(f"{name} must be a term, such as LambdaRank(NDCG(10)), found {term!r}{hint}")
 
 
 def check_seed(seed: Any) -> None:

@@ -70,6 +70,7 @@ class QueryRMSE:
     label: str | None = None
 
     needs_order: ClassVar[bool] = True
+    over_rows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_column("label", self.label)

@@ -1,0 +1,43 @@
+"""What a rule is told of a round, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Round(NamedTuple):
+    """The scores before a round's tree, in numbers.
+
+    Attributes
+    ----------
+    number
+        Rounds behind it, earlier trainings that this one goes on from included.
+    costs
+        The value of each term.
+    metrics
+        Each term's own metric; NaN where it has none.
+    masses
+        What a term's value is multiplied by in its gradient: the weight of all queries, or of all rows.
+    planned
+        The number of rounds that the training will have, counted like `number`; None where nobody can know.
+    rate
+        The learning rate.
+    watched
+        The same of a validation set, at the same scores; None where none has been evaluated yet.
+    """
+
+    number: int
+    costs: Sequence[float]
+    metrics: Sequence[float]
+    masses: Sequence[float]
+    planned: int | None = None
+    rate: float = 0.1
+    watched: Round | None = None
+
+
+class Weights(NamedTuple):
+    """What the gradient and the Hessian of each term are multiplied by before they are added up."""
+
+    gradient: tuple[float, ...]
+    hessian: tuple[float, ...]

@@ -1,0 +1,170 @@
+"""Which round of a training to return: the best one that keeps to every bound."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from lambda_objectives.arrays import whole_number
+from lambda_objectives.metrics import check_number
+from lambda_objectives.run import Run
+from lambda_objectives.terms import Reading
+from lambda_objectives.warn import warn
+
+MARGIN = "margin/"
+
+
+class Watched(NamedTuple):
+    """A data set that is watched while a booster trains."""
+
+    data: Any
+    run: Run
+    training: Run
+
+    @property
+    def lags(self) -> bool:
+        """Whether what is known of it is always of the model before the last tree: true of the training data."""
+        return self.run is self.training
+
+
+class Candidate(NamedTuple):
+    """A round that may be returned."""
+
+    trees: int  # grown in this training
+    score: float  # the metric
+    value: float  # the same, greater is better
+    margins: dict[str, float]
+    results: Any  # what the booster knew of it
+    states: list[dict[str, Any]]  # of the trainings, to go on from this round
+
+    @property
+    def worst(self) -> float:
+        """The least margin."""
+        return min((-math.inf if math.isnan(m) else m for m in self.margins.values()), default=0.0)
+
+
+class Choice:
+    """The best round so far.
+
+    Parameters
+    ----------
+    objective
+        What is being trained.
+    rounds
+        Stop after so many rounds without a better one.
+    data
+        The data set to watch; None for the first one evaluated besides the training data, else the training data.
+    metric
+        The reading to watch; None for the primary term's metric.
+    tolerance
+        Share of a bound by which it may be broken.
+    """
+
+    def __init__(self, objective: Any, rounds: int, data: Any, metric: str | None, tolerance: float) -> None:
+        if not hasattr(objective, "watched"):
+            raise TypeError(f"objective must be the Objective that is trained, found {objective!r}")
+        whole_number("rounds", rounds, at_least=1)
+        check_number("tolerance", tolerance)
+        if tolerance < 0:
+            raise ValueError(f"tolerance must not be negative, found {tolerance!r}")
+        self.objective, self.rounds, self.data, self.metric, self.tolerance = objective, rounds, data, metric, tolerance
+        self.best: Candidate | None = None
+        self.settled_at: int | None = None
+        self.watched: list[Watched] = []
+
+    def begin(self, boosters: Sequence[Any], evaluates: bool) -> None:
+        """Take up a training, after its first round; evaluates: whether the booster was given data sets to evaluate."""
+        self.best, self.settled_at = None, None
+        self.watched = [self.objective.watched(booster, self.data, evaluates) for booster in boosters]
+        for _, _, training in self.watched:
+            training.judged = True
+            if training.planned is not None and self.rounds < training.planned - training.begun:
+                training.planned = None  # it may be over any time
+
+    def offer(self, trees: int, results: Any = None, last: Sequence[Mapping[str, Reading]] | None = None) -> bool:
+        """Take what is known after so many trees; last: at the very end, of the data that lag. Whether to stop."""
+        lags = self.watched[0].lags and last is None
+        if trees - lags >= 1:
+            readings = last or [watched.run.last for watched in self.watched]
+            states = [w.training.before if lags else w.training.state for w in self.watched]
+            self._consider(self._candidate(trees - lags, readings, results, states))
+        if self.settled_at is None:
+            if not all(watched.training.settled for watched in self.watched):
+                return False
+            self.settled_at = trees - lags
+        best = self.best.trees if self.best is not None else 0
+        return trees - lags - max(best, self.settled_at) >= self.rounds
+
+    def finish(self) -> Candidate:
+        """Return the best round; warn if it breaks a bound."""
+        assert self.best is not None
+        if self.best.worst < -self.tolerance:
+            of = "training" if self.watched[0].lags else "validation"
+            history = self.watched[0].run.history
+            warn(
+                f"no round keeps to every bound on the {of} data: returned is round {self.best.trees}, which breaks them "
+                f"the least. {verdict(self.best.margins, history, self.tolerance)}"
+            )
+        for watched, state in zip(self.watched, self.best.states, strict=True):
+            watched.training.restore(state)
+        return self.best
+
+    def _candidate(
+        self, trees: int, readings: Sequence[Mapping[str, Reading]], results: Any, states: list[dict[str, Any]]
+    ) -> Candidate:
+        name = self.metric or self.watched[0].training.primary
+        if name not in readings[0]:
+            raise ValueError(f"metric={name!r} is not among what is evaluated: {', '.join(readings[0])}")
+        margins = {
+            key[len(MARGIN) :]: statistics.fmean(each[key].value for each in readings)
+            for key in readings[0]
+            if key.startswith(MARGIN)
+        }
+        value = statistics.fmean(each[name].value for each in readings)
+        sign = 1 if readings[0][name].maximise else -1
+        return Candidate(trees, value, sign * value, margins, results, states)
+
+    def _consider(self, new: Candidate) -> None:
+        best = self.best
+        if best is None:
+            self.best = new
+            return
+        feasible, was = new.worst >= -self.tolerance, best.worst >= -self.tolerance
+        if feasible != was:
+            better = feasible
+        else:
+            better = new.value > best.value if feasible else new.worst > best.worst
+        if better:
+            self.best = new
+
+
+def verdict(margins: Mapping[str, float], history: Mapping[str, Sequence[float]], tolerance: float = 0.0) -> str:
+    """Each constraint's margin in words, how often it was met late in the training, and what can be done."""
+    late = {name: _late(history.get(MARGIN + name, ())) for name in margins}
+    words = []
+    for name, margin in margins.items():
+        met = sum(m >= -tolerance for m in late[name])
+        often = "none" if met == 0 else "all" if met == len(late[name]) else str(met)
+        state = f"over its bound by {-margin:.2%}" if margin < -tolerance else f"kept, with {margin:.2%} to spare"
+        words.append(f"{name}: {state} (met in {often} of the last {len(late[name])} rounds)")
+    alone = all(any(m >= -tolerance for m in values) for values in late.values())
+    together = " Each bound was met at times, never all together." if alone and len(late) > 1 else ""
+    return (
+        "; ".join(words) + f".{together} Loosen a bound, give it more rounds, or let the constraints start earlier "
+        "(AugmentedLagrangian(start=0, land=0.5))"
+    )
+
+
+def _late(values: Sequence[float]) -> Sequence[float]:
+    """The last fifth of a history."""
+    return values[-max(1, len(values) // 5) :]
+
+
+def never_met(history: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """The last margins, if no round of the last fifth kept to all bounds; else nothing."""
+    margins = {name[len(MARGIN) :]: values for name, values in history.items() if name.startswith(MARGIN)}
+    if not margins or any(min(at) >= 0 for at in zip(*map(_late, margins.values()), strict=True)):
+        return {}
+    return {name: values[-1] for name, values in margins.items()}
