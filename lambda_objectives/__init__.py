@@ -21,7 +21,8 @@ from lambda_objectives.metrics import (
     Tables,
 )
 from lambda_objectives.objective import Objective, attach
-from lambda_objectives.specs.constraints import AugmentedLagrangian, Constraint
+from lambda_objectives.specs.constraints import Constraint
+from lambda_objectives.specs.lagrangian import AugmentedLagrangian
 from lambda_objectives.specs.weighted import WeightedSum
 from lambda_objectives.terms.listwise import XENDCG, QueryRMSE, QuerySoftMax
 from lambda_objectives.terms.losses import LogLoss, SquaredError

@@ -169,9 +169,9 @@ def early_stopping(
     """Stop when no better round comes, and return the model at the best round that keeps to every bound.
 
     Of the rounds that keep to all bounds the one with the best metric is chosen; where none does, the one that breaks
-    them the least, with a warning that gives each constraint's margin. Rounds in which an `AugmentedLagrangian` does not
-    yet ask for all that is wanted do not count as waiting. With any other spec this is early stopping by the primary
-    metric, in its own direction.
+    them the least, with a warning that gives each constraint's margin. Rounds in which an `AugmentedLagrangian` does
+    not yet ask for all that is wanted do not count as waiting. With any other spec this is early stopping by the
+    primary metric, in its own direction.
 
     Parameters
     ----------
@@ -234,18 +234,15 @@ class EarlyStopping:
         choice, trees = self._choice, env.iteration - env.begin_iteration + 1
         if trees == 1:
             if any(_get(booster.params, "boosting") == "dart" for booster in boosters):
-                raise ValueError(
-                    "early_stopping: with boosting='dart' no earlier round is to be had, its trees change later"
-                )
+                raise ValueError("early_stopping: with boosting='dart' no earlier round is to be had, its trees change")
             choice.begin(boosters, folds is not None or any(getattr(b, "valid_sets", ()) for b in boosters))
         lags = choice.watched[0].lags
         stop = choice.offer(trees, self._results if lags else env.evaluation_result_list)
         self._results = env.evaluation_result_list
         if stop or env.iteration == env.end_iteration - 1:
-            if lags and not stop:
-                choice.offer(
-                    trees, self._results, [_after_last(w.run, b) for w, b in zip(choice.watched, boosters, strict=True)]
-                )
+            if lags:
+                last = [_after_last(w.run, b) for w, b in zip(choice.watched, boosters, strict=True)]
+                choice.offer(trees, self._results, last)
             best = choice.finish()
             raise lightgbm.callback.EarlyStopException(env.begin_iteration + best.trees - 1, best.results)
 
@@ -253,7 +250,12 @@ class EarlyStopping:
 def _after_last(run: Run, booster: Any) -> dict[str, Reading]:
     """All there is to say of the training data after the last tree; logged."""
     scores: list[Any] = []
-    booster.eval_train(lambda predictions, _: scores.append(predictions.copy()) or ("", 0.0, True))
+
+    def take(predictions: Any, data: Any) -> tuple[str, float, bool]:
+        scores.append(predictions.copy())
+        return "", 0.0, True
+
+    booster.eval_train(take)
     readings = run.evaluate(scores[0])
     run.record(readings)
     return readings

@@ -199,8 +199,8 @@ class Objective:
             chosen = next((there for there in [training, *others] if there[0] is data), None)
         if chosen is None:
             raise ValueError(
-                "early stopping: the data set to watch is not evaluated by this objective: pass it as a validation set, "
-                "and feval=objective.metrics (LightGBM) or custom_metric=objective.metrics (XGBoost)"
+                "early stopping: the data set to watch is not evaluated by this objective: pass it as a validation "
+                "set, and feval=objective.metrics (LightGBM) or custom_metric=objective.metrics (XGBoost)"
             )
         return Watched(chosen[0], chosen[1].run, training[1].run)
 

@@ -104,8 +104,8 @@ class Choice:
             of = "training" if self.watched[0].lags else "validation"
             history = self.watched[0].run.history
             warn(
-                f"no round keeps to every bound on the {of} data: returned is round {self.best.trees}, which breaks them "
-                f"the least. {verdict(self.best.margins, history, self.tolerance)}"
+                f"no round keeps to every bound on the {of} data: returned is round {self.best.trees}, which breaks "
+                f"them the least. {verdict(self.best.margins, history, self.tolerance)}"
             )
         for watched, state in zip(self.watched, self.best.states, strict=True):
             watched.training.restore(state)
@@ -131,13 +131,13 @@ class Choice:
         if best is None:
             self.best = new
             return
-        feasible, was = new.worst >= -self.tolerance, best.worst >= -self.tolerance
-        if feasible != was:
-            better = feasible
-        else:
-            better = new.value > best.value if feasible else new.worst > best.worst
-        if better:
+        if self._rank(new) > self._rank(best):
             self.best = new
+
+    def _rank(self, candidate: Candidate) -> tuple[bool, float]:
+        """Feasible rounds first, by their metric; then the others, by their least margin."""
+        feasible = candidate.worst >= -self.tolerance
+        return feasible, candidate.value if feasible else candidate.worst
 
 
 def verdict(margins: Mapping[str, float], history: Mapping[str, Sequence[float]], tolerance: float = 0.0) -> str:

@@ -300,7 +300,9 @@ def test_deepcopy_is_the_object_itself():
     assert copy.deepcopy(objective.metrics).__self__ is objective
 
 
-@pytest.mark.parametrize("state", [None, {"version": 2, "rounds": 2, "spec": repr(SUM), "rule": None, "terms": {}}])
+@pytest.mark.parametrize(
+    "state", [None, {"version": 3, "rounds": 2, "spec": repr(SUM), "rule": None, "terms": {}, "watched": None}]
+)
 def test_repr_is_how_to_make_one(state):
     objective = lo.Objective(SUM, state=state)
     again = eval("lo." + repr(objective), {"lo": lo, **vars(lo)})

@@ -9,7 +9,7 @@ A spec has
 ``advance(state, round)``
     Weights of the terms, the next state and what is to be logged, numbers by name. Pure.
 ``readings(state, round)``
-    What belongs in the history of any data set besides costs and metrics, such as margins, by the state of the training.
+    What belongs in the history of any data set besides costs and metrics, such as margins, by the training's state.
 ``settled(state, round)``
     Whether the rule is past the rounds in which it does not ask for all that is wanted of the model.
 ``check(queries)``
@@ -26,7 +26,8 @@ from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
 from lambda_objectives.queries import Queries
-from lambda_objectives.specs.constraints import AugmentedLagrangian, Constraint
+from lambda_objectives.specs.constraints import Constraint
+from lambda_objectives.specs.lagrangian import AugmentedLagrangian
 from lambda_objectives.specs.rounds import Round, Weights
 from lambda_objectives.specs.weighted import WeightedSum
 from lambda_objectives.terms import Reading, Term

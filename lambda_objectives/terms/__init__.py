@@ -13,7 +13,9 @@ A term has
 ``readings(prepared, ranking)``
     The metrics that belong to it, by name.
 
-A value is a mean over queries for terms that work on queries, over rows for others, or where ``over_rows`` says so. A term that learns something of its own while training, such as position bias, is as stateless as the others: it is
+A value is a mean over queries for terms that work on queries, over rows for others, or where ``over_rows`` says so.
+
+A term that learns something of its own while training, such as position bias, is as stateless as the others: it is
 handed a state that JSON can hold, and returns the next one.
 
 ``start(prepared)``
