@@ -70,6 +70,8 @@ class Sessions:
 
     def training(self, booster: Any) -> tuple[Any, Session] | None:
         """Return the data set that a booster trains on, and its session."""
+        if booster is None:
+            return None
         return next(((data, s) for data, s in self._of.get(booster, {}).items() if s.training), None)
 
     def others(self, booster: Any) -> list[tuple[Any, Session]]:
