@@ -71,6 +71,7 @@ __all__ = [
     "evaluate",
     "gradient",
     "lightgbm",
+    "planning",
     "xgboost",
 ]
 
@@ -78,6 +79,7 @@ _LAZY = {
     "compat": "terms.compat",
     "datasets": "tools.datasets",
     "lightgbm": "lightgbm",
+    "planning": "tools.planning",
     "xgboost": "xgboost",
 }  # loaded when touched
 

@@ -134,10 +134,10 @@ class Choice:
         if self._rank(new) > self._rank(best):
             self.best = new
 
-    def _rank(self, candidate: Candidate) -> tuple[bool, float]:
+    def _rank(self, candidate: Candidate) -> tuple[bool, float, float]:
         """Feasible rounds first, by their metric; then the others, by their least margin."""
         feasible = candidate.worst >= -self.tolerance
-        return feasible, candidate.value if feasible else candidate.worst
+        return feasible, 0.0 if feasible else candidate.worst, candidate.value
 
 
 def verdict(margins: Mapping[str, float], history: Mapping[str, Sequence[float]], tolerance: float = 0.0) -> str:
@@ -145,6 +145,9 @@ def verdict(margins: Mapping[str, float], history: Mapping[str, Sequence[float]]
     late = {name: _late(history.get(MARGIN + name, ())) for name in margins}
     words = []
     for name, margin in margins.items():
+        if math.isnan(margin):
+            words.append(f"{name}: never switched on, for the training ended before the round that start= asks for")
+            continue
         met = sum(m >= -tolerance for m in late[name])
         often = "none" if met == 0 else "all" if met == len(late[name]) else str(met)
         state = f"over its bound by {-margin:.2%}" if margin < -tolerance else f"kept, with {margin:.2%} to spare"

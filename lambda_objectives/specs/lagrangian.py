@@ -200,6 +200,9 @@ class AugmentedLagrangian:
                 raise ValueError(
                     f"{name} must be a whole number of rounds, or a share of them below 1, found {value!r}"
                 )
+        start, land = self.start, self.land
+        if start is not None and land is not None and (start < 1) == (land < 1) and land < start:
+            raise ValueError(f"land must not come before start, found {land!r} and {start!r}")
         if not isinstance(self.normalise, bool | np.bool_):
             raise ValueError(f"normalise must be True or False, found {self.normalise!r}")
 
@@ -293,7 +296,7 @@ class AugmentedLagrangian:
                     "with), or rounds="
                 )
             start = self._rounds("start", planned, 1 if self.update == "auto" else 0)
-            return start, self._rounds("land", planned, start + math.ceil(4 / round.rate))
+            return start, max(start, self._rounds("land", planned, start + math.ceil(4 / round.rate)))
         free = (0.5, 0.8) if relative else (0.3, 0.7) if self.update == "auto" else (0.0, 0.0)
         start = self._rounds("start", planned, int(free[0] * planned))
         return start, max(start, self._rounds("land", planned, int(free[1] * planned)))
