@@ -76,8 +76,8 @@ class AugmentedLagrangian:
         Rounds in which the primary is trained alone: a number, or below 1 a share of all rounds. None: 0 for
         ``"carry"`` and ``"reset"``; for ``"auto"`` .3 of the rounds; with relative bounds .5 of them.
     land
-        Round, likewise, by which ``"auto"`` leads the costs to their bounds; None: .7 of the rounds, with relative
-        bounds .8.
+        Round, likewise, by which ``"auto"`` leads the costs to their bounds; None: .8 of the rounds, with relative
+        bounds .85.
     rounds
         How many rounds there will be. None: what the booster was told; where that is unknown, or where
         `lo.lightgbm.early_stopping` or `lo.xgboost.EarlyStopping` may end the training before, ``"auto"`` has its
@@ -297,7 +297,7 @@ class AugmentedLagrangian:
                 )
             start = self._rounds("start", planned, 1 if self.update == "auto" else 0)
             return start, max(start, self._rounds("land", planned, start + math.ceil(4 / round.rate)))
-        free = (0.5, 0.8) if relative else (0.3, 0.7) if self.update == "auto" else (0.0, 0.0)
+        free = (0.5, 0.85) if relative else (0.3, 0.8) if self.update == "auto" else (0.0, 0.0)
         start = self._rounds("start", planned, int(free[0] * planned))
         return start, max(start, self._rounds("land", planned, int(free[1] * planned)))
 
@@ -362,14 +362,21 @@ class AugmentedLagrangian:
                 )
             ], state["rule"]
         terms = self.terms
-        costs = [watched.costs[terms.index(c.term)] for c in self.constraints]
+        sizes = [
+            scale if c.sign > 0 else watched.costs[terms.index(c.term)]
+            for c, scale in zip(self.constraints, standing.scales, strict=True)
+        ]
         aims = [
-            multipliers.Aim(multipliers.relative_excess(c.sign, value, bound, scale), cost, mu)
-            for c, value, bound, scale, cost, mu in zip(
-                self.constraints, standing.values, standing.bounds, standing.scales, costs, self._mus, strict=True
+            multipliers.Aim(multipliers.relative_excess(c.sign, value, bound, scale), size, mu)
+            for c, value, bound, scale, size, mu in zip(
+                self.constraints, standing.values, standing.bounds, standing.scales, sizes, self._mus, strict=True
             )
         ]
-        course = multipliers.Course(round.number - start, land - start, round.rate, self.tighten, watched.costs[0])
+        planned = self.rounds if self.rounds is not None else round.planned
+        turn = round.number if planned is None else planned - 1 - round.number
+        course = multipliers.Course(
+            round.number - start, land - start, round.rate, self.tighten, watched.costs[0], turn
+        )
         return multipliers.auto(course, aims, state["multipliers"], state["rule"])
 
     def _weights(self, alphas: list[float], round: Round) -> Weights:
