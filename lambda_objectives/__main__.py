@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from lambda_objectives.tools.console import UserError, plain, require, table
 
 NAME = "lambda_objectives"
+WRITTEN = {"model.txt", "model.json", "constraints.json", "constraints.png"}  # by some trainings, not by all
 USED = ("numpy", "numba", "lightgbm", "xgboost", "sklearn", "matplotlib", "tqdm")
 
 
@@ -45,7 +46,7 @@ def demo(arguments: argparse.Namespace) -> None:
 
 def train(arguments: argparse.Namespace) -> None:
     """Train on files and write the model, its metrics and the learning curve."""
-    from lambda_objectives.tools import files, scoring, training
+    from lambda_objectives.tools import constrained, constraint_report, files, labels, scoring, training
     from lambda_objectives.tools.settings import Settings, parse_params
 
     settings = Settings(
@@ -61,6 +62,8 @@ def train(arguments: argparse.Namespace) -> None:
         seed=arguments.seed,
         params=parse_params(arguments.param),
     )
+    further = labels.parse_labels(arguments.label)
+    wanted = _wanted(arguments, [label.name for label in further])
     for module in (settings.booster, "sklearn", "matplotlib", "tqdm"):
         require(module)  # before the work, not after it
     out = Path(arguments.out)
@@ -68,44 +71,86 @@ def train(arguments: argparse.Namespace) -> None:
     paths = {"train": arguments.train, "valid": arguments.valid, "test": arguments.test}
     with files.all_or_nothing(out) as folder:
         data = files.read({role: path for role, path in paths.items() if path is not None})
+        data, how = labels.add(data, further, remove=True)
         start = time.perf_counter()
-        trained = training.train(settings, data)
+        outcome = constrained.run(settings, wanted, data) if wanted is not None else None
+        trained = training.train(settings, data) if outcome is None else outcome.model
         seconds = time.perf_counter() - start
         measured = training.measure_all(settings, trained, data)
-        names = training.write(folder, settings, trained, data, measured, seconds)
-        for other in {"model.txt", "model.json"} - set(names):
-            (out / other).unlink(missing_ok=True)  # of an earlier training with the other booster
-    kept = f"round {trained.best_round} of {len(trained.curves['valid'])} is kept"
-    if settings.early_stopping:
-        kept += f", the best by {settings.metric.name} on valid"
-        if trained.best_round == settings.rounds:
-            kept += ": more --rounds may do better"
-    print(f"{settings.booster}, {type(settings.term).__name__} on {settings.term.name}: {kept}\n")
+        by_label = {role: labels.measure_labels(scoring.reported(settings.metric), trained.model.scores(part.X), part)
+                    for role, part in data.items()} if further else {}  # fmt: skip
+        more = labels.report(further, how, by_label)
+        if outcome is not None:
+            more["objective"] = repr(outcome.spec)
+        names = training.write(folder, settings, trained, data, measured, seconds, more)
+        if outcome is not None:
+            names += constraint_report.write(folder, outcome, settings)
+        for other in WRITTEN - set(names):
+            (out / other).unlink(missing_ok=True)  # of an earlier training, with the other booster or constraints
+    if outcome is None:
+        kept = f"round {trained.best_round} of {len(trained.curves['valid'])} is kept"
+        if settings.early_stopping:
+            kept += f", the best by {settings.metric.name} on valid"
+            if trained.best_round == settings.rounds:
+                kept += ": more --rounds may do better"
+        print(f"{settings.booster}, {type(settings.term).__name__} on {settings.term.name}: {kept}\n")
+    else:
+        print(f"{constraint_report.headline(outcome, settings)}\n")
     print(scoring.metrics_table(measured, data))
+    if further:
+        print(f"\n{labels.told(further, how, data)}")
+        if outcome is None:
+            print(f"\n{labels.labels_table(settings.metric.name, by_label)}")
+    if outcome is not None:
+        print(
+            f"\n{constraint_report.constraints_table(outcome)}\n\n{constraint_report.metrics_table(outcome, settings)}"
+        )
     print(f"\n{', '.join(names)} are in {out}")
+
+
+def _wanted(arguments: argparse.Namespace, names: Sequence[str]) -> Any:
+    """Return what is asked of a training under constraints; None if nothing is."""
+    from lambda_objectives.tools.constrained import Wanted, parse_bounds
+
+    options = {name: getattr(arguments, name) for name in ("update", "mu", "tolerance", "judge")}
+    given = {name: value for name, value in options.items() if value is not None}
+    if arguments.constrain:
+        return Wanted(parse_bounds(arguments.constrain, names), **given)
+    if given:
+        raise UserError(f"--{next(iter(given))} belongs to --constrain, which is not there")
+    return None
 
 
 def evaluate(arguments: argparse.Namespace) -> None:
     """Score a saved model on a file."""
-    from lambda_objectives.tools import files, scoring
+    from lambda_objectives.tools import files, labels, scoring
 
+    further = labels.parse_labels(arguments.label)
     metrics = scoring.reported(scoring.parse_metric(arguments.metric))
     outputs = [Path(name) for name in (arguments.json, arguments.scores) if name is not None]
     for path in outputs:
         files.refuse_existing(path, arguments.overwrite)
     model = scoring.load_model(arguments.model)
     data = files.read({"data": arguments.data})
-    scores = model.scores(scoring.fit(model, data["data"]))
+    data, how = labels.add(data, further, remove=False)
+    scores = model.scores(scoring.fit(model, data["data"], [label.feature for label in further]))
     measured = {"data": scoring.measure(metrics, scores, data["data"])}
+    by_label = {"data": labels.measure_labels(metrics, scores, data["data"])} if further else {}
     if arguments.json is not None:
         queries, rows = len(data["data"].group), len(data["data"].y)
-        report = {"model": arguments.model, "booster": model.booster, "data": arguments.data}
-        text = json.dumps({**report, "queries": queries, "rows": rows, "metrics": measured["data"]}, indent=1)
+        report: dict[str, Any] = {"model": arguments.model, "booster": model.booster, "data": arguments.data}
+        report |= {"queries": queries, "rows": rows, "metrics": measured["data"]}
+        text = json.dumps(report | labels.report(further, how, by_label), indent=1)
         files.write_whole(Path(arguments.json), text + "\n")
     if arguments.scores is not None:
         digits = 9 if model.booster == "xgboost" else 17  # of float32 and float64: what is read back is the same number
         files.write_whole(Path(arguments.scores), "".join(f"{score:.{digits}g}\n" for score in scores.tolist()))
     print(scoring.metrics_table(measured, data))
+    if further:
+        print(f"\n{labels.told(further, how, data)}")
+        print(f"\n{labels.labels_table(scoring.parse_metric(arguments.metric).name, by_label)}")
+    if unused := scoring.unused(model, data["data"]):
+        print(f"\nThe model was trained without these features of the file: {', '.join(map(str, unused))}.")
 
 
 # -------------------------------------------------------------------------------------------------------- the arguments
@@ -158,6 +203,19 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--param", action="append", default=[], metavar="NAME=VALUE",
                          help="a parameter of the booster; may be repeated")  # fmt: skip
     command.add_argument("--seed", type=_whole(0), default=0, metavar="N", help="the booster's seed (0)")
+    _label(command, "a further label, of a feature by its number in the files, which is no feature then; NAME=-NUMBER "
+           "if less is better; graded within each query unless all its values are grades, whole from 0 to 4; may be "
+           "repeated")  # fmt: skip
+    command.add_argument("--constrain", action="append", default=[], metavar="BOUND",
+                         help="train under a bound on a label: 'NAME<=0.9*baseline' (its cost, against a model trained "
+                         "first without bounds), 'NAME<=1.35', 'NAME>=1.02*baseline' (its metric) or 'NAME>=0.61'; "
+                         "costs are those of lambda gradients without normalisations; may be repeated")  # fmt: skip
+    command.add_argument("--update", choices=("auto", "carry", "reset"), help="how multipliers move (auto)")
+    command.add_argument("--mu", type=float, metavar="X", help="step of the multipliers (1)")
+    command.add_argument("--tolerance", type=_share, metavar="X", help="share of a bound that may be missing (0)")
+    command.add_argument("--judge", choices=("train", "valid"),
+                         help="data on which bounds have to be kept and the round is chosen: train, with as many "
+                         "rounds as the baseline took, or valid, with early stopping (train)")  # fmt: skip
 
     command = _command(commands, "evaluate", evaluate, "score a saved model of either booster on a file")
     command.add_argument("--model", required=True, metavar="FILE", help="what LightGBM or XGBoost saved")
@@ -166,6 +224,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--json", metavar="FILE", help="write the metrics there too")
     command.add_argument("--scores", metavar="FILE", help="write the scores there, one a line")
     command.add_argument("--overwrite", action="store_true", help="write over files that exist")
+    _label(command, "a further label to report on, as in training; may be repeated")
     return parser
 
 
@@ -179,6 +238,21 @@ def _command(commands: Any, name: str, run: Callable[[argparse.Namespace], None]
 
 def _metric(command: argparse.ArgumentParser, text: str) -> None:
     command.add_argument("--metric", default="ndcg@10", metavar="NAME[@K]", help=text)
+
+
+def _label(command: argparse.ArgumentParser, text: str) -> None:
+    command.add_argument("--label", action="append", default=[], metavar="NAME=NUMBER", help=text)
+
+
+def _share(text: str) -> float:
+    """Read a share from 0 on."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share from 0 to below 1, as in 0.01")
+    return value
 
 
 def _whole(least: int) -> Callable[[str], int]:

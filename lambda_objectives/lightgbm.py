@@ -216,9 +216,9 @@ def early_stopping(
 class EarlyStopping:
     """What `early_stopping` returns."""
 
-    order, before_iteration = 30, False
-
     def __init__(self, choice: Choice) -> None:
+        # LightGBM looks for these on the object itself: 30 comes after its log and record of evaluations
+        self.order, self.before_iteration = 30, False
         self._choice = choice
         self._results: Any = []
 

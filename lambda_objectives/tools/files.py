@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -25,20 +25,23 @@ class Ranked:
     path
         The file, as the user named it.
     X
-        (n, d) features; column j is feature ``first + j`` of the file.
+        (n, d) features.
     y
         (n,) labels.
     group
         (Q,) sizes of the queries.
-    first
-        Number of the first feature, 0 or 1.
+    numbers
+        (d,) number of each feature in the file, rising.
+    labels
+        (n,) further labels by name.
     """
 
     path: str
     X: npt.NDArray[np.float64]
     y: npt.NDArray[np.float64]
     group: npt.NDArray[np.int64]
-    first: int
+    numbers: tuple[int, ...]
+    labels: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
 
     @property
     def without_relevant(self) -> int:
@@ -72,7 +75,9 @@ def read(paths: Mapping[str, str]) -> dict[str, Ranked]:
     if width < 1:
         raise UserError(f"{next(iter(paths.values()))}: no features in this file; they are words like 3:1.5")
     return {
-        role: Ranked(paths[role], widen(data.X[:, first:], width), data.y, data.group, first)
+        role: Ranked(
+            paths[role], widen(data.X[:, first:], width), data.y, data.group, tuple(range(first, first + width))
+        )
         for role, data in found.items()
     }
 

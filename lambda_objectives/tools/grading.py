@@ -45,6 +45,7 @@ def grades(values: Any, group: Any, points: Sequence[float] = POINTS) -> Vector:
     if (
         levels.ndim != 1
         or not len(levels)
+        or not np.isfinite(levels).all()
         or (levels < 0).any()
         or (levels > 100).any()
         or (np.diff(levels) <= 0).any()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,11 +126,12 @@ class Model:
         return int(self.handle.num_feature() if self.booster == "lightgbm" else self.handle.num_features())
 
     @property
-    def first(self) -> int | None:
-        """Number of the first feature in LETOR files, for models that were trained here; else None."""
+    def numbers(self) -> tuple[int, ...] | None:
+        """Numbers of the features in LETOR files, for models that were trained here; else None."""
         names = self.handle.feature_name() if self.booster == "lightgbm" else self.handle.feature_names
-        numbers = {name: number for number in (0, 1) for name in feature_names(number, 1)}
-        return numbers.get(names[0]) if names else None
+        found = [re.fullmatch(r"feature_([0-9]{1,9})", name) for name in names or ()]
+        numbers = tuple(int(match[1]) for match in found if match)
+        return numbers if numbers and len(numbers) == len(found) else None
 
     def scores(self, X: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """(n,) scores, before any transformation."""
@@ -153,9 +155,9 @@ class Model:
         return folder / "model.json"
 
 
-def feature_names(first: int, width: int) -> list[str]:
+def feature_names(numbers: Iterable[int]) -> list[str]:
     """Names of features for a booster, which keep their numbers in the file."""
-    return [f"feature_{number}" for number in range(first, first + width)]
+    return [f"feature_{number}" for number in numbers]
 
 
 def load_model(path: str) -> Model:
@@ -183,22 +185,51 @@ def load_model(path: str) -> Model:
     raise UserError(f"{path}: neither a model that LightGBM saved (text) nor one of XGBoost (JSON or UBJSON)")
 
 
-def fit(model: Model, data: Ranked) -> npt.NDArray[Any]:
+def fit(model: Model, data: Ranked, labels: Collection[int] = ()) -> npt.NDArray[Any]:
     """Return the features of a file as a model wants them: trailing ones that the file lacks are 0.
+
+    Parameters
+    ----------
+    model
+        The model; one that was trained here knows its features by their numbers in the file.
+    data
+        A file as it was read, with all of its features.
+    labels
+        Numbers of features that are labels, so that the model need not know them.
 
     Raises
     ------
     UserError
         If the file has more features than the model, or counts them from another number.
     """
-    X = data.X
-    if model.first == 0 and data.first == 1:
-        X = np.hstack([np.zeros((len(X), 1)), X])
-    elif model.first == 1 and data.first == 0:
-        raise UserError(f"{data.path}: features are numbered from 0, those of the model from 1")
-    if X.shape[1] > model.width:
-        raise UserError(f"{data.path}: the file has {X.shape[1]} features, the model {model.width}")
-    return widen(X, model.width)
+    if model.numbers is None:
+        if len(data.numbers) > model.width:
+            raise UserError(f"{data.path}: the file has {len(data.numbers)} features, the model {model.width}")
+        return widen(data.X, model.width)
+    known = {*model.numbers, *labels}
+    strange = [number for number in data.numbers if number not in known]
+    if strange and strange[0] == 0:
+        raise UserError(
+            f"{data.path}: features are numbered from 0, those of the model from {model.numbers[0]}; if feature 0 was "
+            "a label in training, say --label NAME=0"
+        )
+    if beyond := [number for number in strange if number > model.numbers[-1]]:
+        shown = ", ".join(map(str, beyond[:5])) + (", ..." if len(beyond) > 5 else "")
+        raise UserError(
+            f"{data.path}: the model knows features up to {model.numbers[-1]}, the file has more: {shown}; take the "
+            "file that belongs to the model, or if these were labels in training, say --label NAME=NUMBER for each"
+        )
+    place = {number: column for column, number in enumerate(data.numbers)}
+    X = np.zeros((len(data.X), len(model.numbers)))
+    for column, number in enumerate(model.numbers):
+        if number in place:
+            X[:, column] = data.X[:, place[number]]
+    return X
+
+
+def unused(model: Model, data: Ranked) -> list[int]:
+    """Return the numbers of features that a file has and a model trained here does not, since they were labels."""
+    return [] if model.numbers is None else sorted({*data.numbers} - {*model.numbers})
 
 
 @contextmanager

@@ -97,12 +97,26 @@ class Settings:
         }
         if self.objective == "lambdaloss":
             return lo.LambdaLoss(truncation=self.truncation, **norms)
-        metric = self.metric
-        if self.train_cutoff is not None or getattr(type(metric), "k", 0) is None:  # else it cannot do without
-            metric = with_cutoff(type(metric), self.train_cutoff)
+        metric = self._trained_metric
         if self.objective == "yetirank":
             return lo.YetiRank(metric, seed=self.seed, truncation=self.truncation)
         return lo.LambdaRank(metric, truncation=self.truncation, **norms)
+
+    def bounded(self, label: str, metric: bool) -> Any:
+        """What a constraint on a further label bounds: the cost of the metric trained on, or the watched metric.
+
+        Without normalisations, with which the cost falls when scores spread and says little about the ranking.
+        """
+        chosen = self.metric if metric else self._trained_metric
+        return lo.LambdaRank(chosen, label=label, truncation=self.truncation)
+
+    @property
+    def _trained_metric(self) -> Any:
+        """The watched metric with the cut-off for training; by default without, if it can do without."""
+        metric = self.metric
+        if self.train_cutoff is not None or getattr(type(metric), "k", 0) is None:
+            metric = with_cutoff(type(metric), self.train_cutoff)
+        return metric
 
     @property
     def all_params(self) -> dict[str, Any]:

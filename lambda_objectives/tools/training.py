@@ -10,7 +10,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,15 +35,54 @@ class Trained:
         Which round that is, from 1.
     curves
         The watched metric after each round, by data set.
+    readings
+        All costs and metrics after each round, by data set.
+    multipliers
+        Of each constraint by round: what its gradient was weighed by in the round's tree.
     """
 
     model: Model
     best_round: int
     curves: dict[str, list[float]]
+    readings: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    multipliers: dict[str, list[float]] = field(default_factory=dict)
 
 
-def train(settings: Settings, data: Mapping[str, Ranked]) -> Trained:
-    """Train on ``data["train"]``, stopping early by ``data["valid"]``.
+@dataclass(frozen=True)
+class Goal:
+    """A training under constraints.
+
+    Attributes
+    ----------
+    spec
+        The `AugmentedLagrangian` to train, in place of the settings' term.
+    judge
+        "train" or "valid": the data on which bounds have to be kept, and by whose metric the round is chosen.
+    patience
+        Stop after so many rounds without a better one.
+    tolerance
+        Share of a bound by which it may be broken.
+    """
+
+    spec: Any
+    judge: str
+    patience: int
+    tolerance: float
+
+
+def train(settings: Settings, data: Mapping[str, Ranked], goal: Goal | None = None, what: str | None = None) -> Trained:
+    """Train on ``data["train"]``, stopping early by ``data["valid"]``, or as a goal says.
+
+    Parameters
+    ----------
+    settings
+        How to train.
+    data
+        Files by role.
+    goal
+        Constraints, if there are any.
+    what
+        What the progress bar says; None for the booster.
 
     Raises
     ------
@@ -54,23 +93,22 @@ def train(settings: Settings, data: Mapping[str, Ranked]) -> Trained:
         raise UserError("with dart no earlier round is to be had, for its trees change later: say --early-stopping 0")
     for part in data.values():
         measure(reported(settings.metric), np.zeros(len(part.y)), part)  # labels are refused here, file by file
-    objective = lo.Objective(settings.term)
+    objective = lo.Objective(settings.term if goal is None else goal.spec)
     # Another metric than the one trained on is watched through an objective of its own, whose gradient nobody asks for.
-    watch = (
-        objective
-        if getattr(settings.term, "metric", None) == settings.metric
-        else lo.Objective(lo.LambdaRank(settings.metric))
-    )
+    watch = [objective] if goal is not None or getattr(settings.term, "metric", None) == settings.metric else []
+    if getattr(settings.term, "metric", None) != settings.metric:
+        watch.insert(0, lo.Objective(lo.LambdaRank(settings.metric)))
     require(settings.booster)
     run = _lightgbm if settings.booster == "lightgbm" else _xgboost
-    with progress(settings.rounds, settings.booster) as bar, explained():
-        return run(settings, objective, watch, data, lambda: bar.update(1))
+    with progress(settings.rounds, what or settings.booster) as bar, explained():
+        return run(settings, goal, objective, watch, data, lambda: bar.update(1))
 
 
 def _lightgbm(
     settings: Settings,
+    goal: Goal | None,
     objective: lo.Objective,
-    watch: lo.Objective,
+    watch: list[lo.Objective],
     data: Mapping[str, Ranked],
     tick: Callable[[], Any],
 ) -> Trained:
@@ -78,16 +116,22 @@ def _lightgbm(
 
     params = {**settings.all_params, "objective": objective, "metric": "None"}
     train, valid = data["train"], data["valid"]
-    names = feature_names(train.first, train.X.shape[1])
+    names = feature_names(train.numbers)
     train_set = lightgbm.Dataset(
         train.X, train.y, group=train.group, feature_name=names, params=settings.all_params, free_raw_data=False
     )
     valid_set = train_set.create_valid(valid.X, valid.y, group=valid.group)
+    for part, data_set in ((train, train_set), (valid, valid_set)):
+        lo.attach(data_set, part.labels)
     _check_lightgbm({**params, "objective": "none"}, train_set)
 
     evaluations: dict[str, dict[str, list[float]]] = {}
     callbacks = [lightgbm.record_evaluation(evaluations), lambda _: tick()]
-    if settings.early_stopping:
+    if goal is not None:
+        judged = train_set if goal.judge == "train" else valid_set
+        stop = lo.lightgbm.early_stopping(objective, goal.patience, judged, tolerance=goal.tolerance)
+        callbacks.append(stop)
+    elif settings.early_stopping:
         callbacks.append(lightgbm.early_stopping(settings.early_stopping, first_metric_only=True, verbose=False))
     booster = lightgbm.train(
         params,
@@ -95,12 +139,28 @@ def _lightgbm(
         settings.rounds,
         valid_sets=[train_set, valid_set],
         valid_names=["train", "valid"],
-        feval=watch.metrics,
+        feval=[each.metrics for each in watch],
         callbacks=callbacks,
     )
-    best = int(booster.best_iteration) if settings.early_stopping else int(booster.current_iteration())
-    curves = {role: list(values[settings.metric.name]) for role, values in evaluations.items()}
-    return Trained(Model("lightgbm", booster, best), best, curves)
+    chosen = goal is not None or settings.early_stopping
+    best = int(booster.best_iteration) if chosen else int(booster.current_iteration())
+    model = Model("lightgbm", booster, best)
+    return _trained(settings, model, best, evaluations, objective.history(train_set))
+
+
+def _trained(
+    settings: Settings,
+    model: Model,
+    best: int,
+    evaluations: Mapping[str, Mapping[str, list[float]]],
+    history: Mapping[str, list[float]],
+) -> Trained:
+    readings = {role: {name: list(values) for name, values in each.items()} for role, each in evaluations.items()}
+    curves = {role: each[settings.metric.name] for role, each in readings.items()}
+    multipliers = {
+        name.removeprefix("multiplier/"): values for name, values in history.items() if name.startswith("multiplier/")
+    }
+    return Trained(model, best, curves, readings, multipliers)
 
 
 def _check_lightgbm(params: dict[str, Any], train_set: Any) -> None:
@@ -125,8 +185,9 @@ def _check_lightgbm(params: dict[str, Any], train_set: Any) -> None:
 
 def _xgboost(
     settings: Settings,
+    goal: Goal | None,
     objective: lo.Objective,
-    watch: lo.Objective,
+    watch: list[lo.Objective],
     data: Mapping[str, Ranked],
     tick: Callable[[], Any],
 ) -> Trained:
@@ -134,16 +195,20 @@ def _xgboost(
 
     params = {**settings.all_params, "disable_default_eval_metric": 1}
     matrices = {
-        role: xgboost.DMatrix(part.X, part.y, feature_names=feature_names(part.first, part.X.shape[1]))
+        role: xgboost.DMatrix(part.X, part.y, feature_names=feature_names(part.numbers))
         for role, part in data.items()
         if role != "test"
     }
     for role, matrix in matrices.items():
         matrix.set_group(data[role].group)
+        lo.attach(matrix, data[role].labels)
     _check_xgboost(params, settings.params, matrices["train"])
 
     callbacks = [xgboost_callback(tick)]
-    if settings.early_stopping:
+    if goal is not None:
+        judged = matrices[goal.judge]
+        callbacks.append(lo.xgboost.EarlyStopping(objective, goal.patience, judged, tolerance=goal.tolerance))
+    elif settings.early_stopping:
         stop = xgboost.callback.EarlyStopping(
             rounds=settings.early_stopping,
             metric_name=settings.metric.name,
@@ -158,14 +223,14 @@ def _xgboost(
         matrices["train"],
         settings.rounds,
         obj=objective,
-        custom_metric=watch.metrics,
+        custom_metric=lambda scores, matrix: [found for each in watch for found in each.metrics(scores, matrix)],
         evals=[(matrices["train"], "train"), (matrices["valid"], "valid")],
         evals_result=evaluations,
         verbose_eval=False,
         callbacks=callbacks,
     )
-    curves = {role: list(values[settings.metric.name]) for role, values in evaluations.items()}
-    return Trained(Model("xgboost", booster), int(booster.num_boosted_rounds()), curves)
+    history = objective.history(matrices["train"])
+    return _trained(settings, Model("xgboost", booster), int(booster.num_boosted_rounds()), evaluations, history)
 
 
 def _check_xgboost(params: dict[str, Any], given: Mapping[str, Any], matrix: Any) -> None:
@@ -206,8 +271,9 @@ def write(
     data: Mapping[str, Ranked],
     measured: dict[str, dict[str, float]],
     seconds: float,
+    more: Mapping[str, Any] | None = None,
 ) -> list[str]:
-    """Write the model, the learning curve and metrics.json; return the names of the files."""
+    """Write the model, the learning curve and metrics.json with more in it; return the names of the files."""
     from lambda_objectives.tools.plots import save_learning_curve
 
     booster = require(settings.booster)
@@ -224,6 +290,7 @@ def write(
             for role, part in data.items()
         },
         "metrics": measured,
+        **(more or {}),
         "curves": trained.curves,
         "seconds": round(seconds, 3),
         "versions": {

@@ -16,6 +16,13 @@ def test_term_follows_every_option():
     assert needs.term == lo.LambdaRank(lo.Precision(5), score_gap_norm=True)
 
 
+def test_bounds_are_on_costs_without_normalisations():
+    settings = Settings("lightgbm", lo.NDCG(10), truncation=20)
+    assert settings.bounded("quality", metric=False) == lo.LambdaRank(lo.NDCG(), label="quality", truncation=20)
+    assert settings.bounded("quality", metric=True) == lo.LambdaRank(lo.NDCG(10), label="quality", truncation=20)
+    assert Settings("lightgbm", lo.NDCG(10), train_cutoff=5).bounded("x", metric=False).metric == lo.NDCG(5)
+
+
 @pytest.mark.parametrize(
     ("name", "term"),
     [

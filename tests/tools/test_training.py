@@ -19,7 +19,7 @@ def ranked(seed, queries=60):
     n = 10 * queries
     X = rng.normal(size=(n, 5))
     y = np.clip(np.round(X[:, 0] + 1.2 * rng.normal(size=n)), 0, 3)
-    return Ranked(f"{seed}.txt", X, y, np.full(queries, 10), 1)
+    return Ranked(f"{seed}.txt", X, y, np.full(queries, 10), (1, 2, 3, 4, 5))
 
 
 DATA = {"train": ranked(0), "valid": ranked(1), "test": ranked(2)}
@@ -71,7 +71,7 @@ def test_seed(booster):
 @pytest.mark.parametrize("booster", BOOSTERS)
 def test_saved_models_know_the_numbers_of_the_features(booster, tmp_path):
     trained = train(Settings(booster, lo.NDCG(), 2), DATA)
-    assert (trained.model.first, trained.model.width) == (1, 5)
+    assert (trained.model.numbers, trained.model.width) == ((1, 2, 3, 4, 5), 5)
     assert "feature_5" in trained.model.save(tmp_path).read_text()
 
 
