@@ -123,6 +123,7 @@ class Objective:
         if call.booster is not None and not session.training:
             if training and self._sessions.others(call.booster)[0][1] is session:
                 training[1].run.watched = session.run.seen
+                call.adapter.keep(call.booster, training[1].run)
             rounds = self._sessions.steps(call.booster) or call.adapter.rounds(call.booster)
             if session.recorded_at != rounds:  # not again what is evaluated twice in a round, or once more at the end
                 session.run.record(readings)
@@ -200,7 +201,8 @@ class Objective:
         if chosen is None:
             raise ValueError(
                 "early stopping: the data set to watch is not evaluated by this objective: pass it as a validation "
-                "set, and feval=objective.metrics (LightGBM) or custom_metric=objective.metrics (XGBoost)"
+                "set, and feval=objective.metrics (LightGBM) or custom_metric=objective.metrics (XGBoost); estimators "
+                "do not say what they evaluate: use lightgbm.train"
             )
         return Watched(chosen[0], chosen[1].run, training[1].run)
 

@@ -119,13 +119,16 @@ class Run:
         return {
             "version": STATE_VERSION, "rounds": self.rounds, "spec": repr(self.spec), "rule": self.rule_state,
             "terms": dict(self.term_states),
-            "watched": None if self.watched is None else self.watched._asdict(),
+            "watched": None if self.watched is None else _plain(self.watched),
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take up a saved state."""
         self.rounds, self.rule_state, self.term_states = int(state["rounds"]), state["rule"], dict(state["terms"])
-        self.watched = None if state["watched"] is None else Round(**state["watched"])
+        watched = state["watched"]
+        if watched is not None:
+            watched = Round(**watched | {"metrics": [math.nan if m is None else m for m in watched["metrics"]]})
+        self.watched = watched
 
     def step(self, scores: npt.NDArray[Any]) -> tuple[Floats, Floats]:
         """One round: gradient and Hessian at the scores, everything logged.
@@ -220,6 +223,11 @@ class Run:
         self.kernels.weighted_sum(np.array(weights, self.dtype), work.parts, work.total[0], self.threads)
         grad, hess = work.total[0]
         return grad, hess
+
+
+def _plain(round: Round) -> dict[str, Any]:
+    """A round as JSON can hold it, which has no NaN."""
+    return round._asdict() | {"metrics": [None if math.isnan(m) else m for m in round.metrics]}
 
 
 def check_state(spec: Spec, state: Any) -> None:

@@ -74,6 +74,9 @@ class Constraint:
             raise ValueError(f"{bound}: with relative=True a share above 0 is wanted, found {self.bound!r}")
         if self.scale is not None:
             check_number("scale", self.scale, above=0.0)
+            object.__setattr__(self, "scale", float(self.scale))
+        object.__setattr__(self, bound, self.bound)  # NumPy's numbers are not those of a saved state
+        object.__setattr__(self, "relative", bool(self.relative))
         check_column("name", self.name)
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -135,6 +135,8 @@ class AugmentedLagrangian:
         constraints = self.constraints
         if isinstance(constraints, Constraint):
             constraints = (constraints,)
+        if not isinstance(constraints, Iterable):
+            raise TypeError(f"constraints must be a list of Constraint, found {constraints!r}")
         object.__setattr__(self, "constraints", tuple(constraints))
         if not self.constraints:
             raise ValueError("constraints must hold at least one Constraint; without any, the primary alone is a spec")
@@ -155,8 +157,9 @@ class AugmentedLagrangian:
         self._check_options()
 
     def _check_mu(self) -> None:
-        if isinstance(self.mu, list | tuple | np.ndarray):
-            mus = tuple(self.mu)
+        given: Any = self.mu
+        if isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.ndim == 1):
+            mus = tuple(given)
             object.__setattr__(self, "mu", mus)
             if len(mus) != len(self.constraints):
                 raise ValueError(
@@ -164,7 +167,11 @@ class AugmentedLagrangian:
                 )
         for mu in self._mus if self.mu is not None else ():
             check_number("mu", mu, above=0.0)
+        if self.mu is not None:
+            plain = tuple(map(float, self.mu)) if isinstance(self.mu, tuple) else float(self.mu)  # type: ignore[arg-type]
+            object.__setattr__(self, "mu", plain)
         check_number("growth", self.growth, above=0.0)
+        object.__setattr__(self, "growth", float(self.growth))
         if self.scale == "sum":
             if self.mu is None:
                 raise ValueError(
@@ -190,8 +197,11 @@ class AugmentedLagrangian:
                 check_number(name, value)
                 if value < 0:
                     raise ValueError(f"{name} must not be negative, found {value!r}")
+                # NumPy's numbers are not those of a saved state
+                whole = name in ("start", "land") and value >= 1 and value == int(value)
+                object.__setattr__(self, name, int(value) if whole else float(value))
         if self.rounds is not None:
-            whole_number("rounds", self.rounds, at_least=1)
+            object.__setattr__(self, "rounds", whole_number("rounds", self.rounds, at_least=1))
         if self.tighten is not None and self.tighten >= 1:
             raise ValueError(f"tighten must be a share below 1, found {self.tighten!r}")
         for name in ("start", "land"):
@@ -205,6 +215,7 @@ class AugmentedLagrangian:
             raise ValueError(f"land must not come before start, found {land!r} and {start!r}")
         if not isinstance(self.normalise, bool | np.bool_):
             raise ValueError(f"normalise must be True or False, found {self.normalise!r}")
+        object.__setattr__(self, "normalise", bool(self.normalise))
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -354,7 +365,7 @@ class AugmentedLagrangian:
         """The next multipliers, and the state of the rule."""
         if self.update != "auto":
             rule = multipliers.carry if self.update == "carry" else multipliers.reset
-            tighten, growth = self.tighten or 0.0, float(self.growth) ** state["moves"]
+            tighten, growth = self.tighten or 0.0, self.growth ** (round.number - start)
             return [
                 rule(alpha, (excess + tighten) * (scale if self.totals else 1.0), mu * growth)
                 for alpha, excess, scale, mu in zip(
@@ -362,14 +373,13 @@ class AugmentedLagrangian:
                 )
             ], state["rule"]
         terms = self.terms
-        sizes = [
-            scale if c.sign > 0 else watched.costs[terms.index(c.term)]
-            for c, scale in zip(self.constraints, standing.scales, strict=True)
-        ]
+        costs = [watched.costs[terms.index(c.term)] for c in self.constraints]
         aims = [
-            multipliers.Aim(multipliers.relative_excess(c.sign, value, bound, scale), size, mu)
-            for c, value, bound, scale, size, mu in zip(
-                self.constraints, standing.values, standing.bounds, standing.scales, sizes, self._mus, strict=True
+            multipliers.Aim(
+                multipliers.relative_excess(c.sign, value, bound, scale), cost, bound if c.sign > 0 else cost, mu
+            )
+            for c, value, bound, scale, cost, mu in zip(
+                self.constraints, standing.values, standing.bounds, standing.scales, costs, self._mus, strict=True
             )
         ]
         planned = self.rounds if self.rounds is not None else round.planned

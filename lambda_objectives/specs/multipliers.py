@@ -15,6 +15,8 @@
 - *Turns.* Every second tree a multiplier is larger by `TURN`, on the others smaller by as much; neighbouring
   constraints have their turns on different trees. A tree that mostly serves one cost finds better splits for it than
   one that compromises every time. The controller sees the mean of two rounds, in which turns cancel out.
+- *Care.* Where an error jumps from one side of the hair to the other, the gain falls; where turns move v by more than
+  half a per cent, they get smaller. Both happen on smooth problems of a few numbers, seldom with trees.
 - *Its limits.* The multiplier stops at 10 primary costs a bound: where a bound cannot be met, scores stay bounded.
 
 `bench.constraints` has what this is worth beside equations 13 and 14.
@@ -25,14 +27,24 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-START: dict[str, Any] = {  # z, unit of a, swing of v, v and its mean over two rounds, the first v, the last error
-    "z": 0.0, "unit": None, "swing": 0.0005, "last": None, "mean": None, "lead": None, "error": None,
-}  # fmt: skip
+START: dict[str, Any] = {
+    "z": 0.0,
+    "unit": None,  # of a, once it is on
+    "first": None,  # the primary cost at the first round
+    "lead": None,  # v at the first round
+    "last": None,  # v
+    "mean": None,  # of v over two rounds
+    "swing": 0.0005,  # of that mean, from round to round
+    "error": None,
+    "gain": 1.0,  # less where the multiplier turned out to overshoot
+    "turn": 1.0,  # share of TURN by which turns move the multiplier
+}
 GAIN, INTEGRAL = 5.0, 3.0
 LARGEST = 10.0  # of a: per cent of the primary cost for a per cent of the bound
+LEAST, LEAST_BOUND = 0.02, 0.3
 NEAR = 0.02  # constraints farther under their course than this stay off
 HAIR = 0.0075
-TURN = 0.6
+TURN, RIPPLE = 0.6, 0.005  # what turns do to a, and the most that they may do to v, to either side
 STEP = 0.05  # errors count up to this
 
 
@@ -40,7 +52,8 @@ class Aim(NamedTuple):
     """What `auto` is told of a constraint."""
 
     excess: float  # v: log(C / b), or something like it
-    size: float  # of the cost whose gradient the multiplier weighs, roughly
+    cost: float  # of the term whose gradient the multiplier weighs
+    least: float  # a cost below which the unit does not count it: the bound of a cost
     gain: float
 
 
@@ -81,26 +94,34 @@ def auto(
 
 
 def _auto(course: Course, aim: Aim, state: dict[str, Any], constraints: int, t: int) -> tuple[float, dict[str, Any]]:
-    a0 = 0.1 / constraints
-    z, unit, swing, last, before, lead, error = (state[name] for name in START)
-    mean = aim.excess if unit is None or last is None else (aim.excess + last) / 2
-    if unit is not None and before is not None:
-        swing += 0.1 * (min(abs(mean - before), 0.01) - swing)
-    if lead is None:
-        lead = max(aim.excess, 0.0)
-    hair = min(min(2.0 + constraints / 2, 4.0) * swing, HAIR) if course.tighten is None else course.tighten
-    line = lead * max(0.0, 1.0 - course.number / max(course.land, 1)) - hair
-    now = mean - line
-    if unit is None and aim.excess > max(line, 0.0) - NEAR:
-        unit, error = (abs(course.primary) or 1.0) / (abs(aim.size) or 1.0), None
-    alpha = 0.0
-    if unit is not None:
-        change = 0.0 if error is None else now - error
-        step = _clip(change, STEP) / course.rate + INTEGRAL * _clip(now, STEP)
-        z = min(max(z + GAIN * aim.gain * step, 0.0), math.log1p(LARGEST / a0))
-        alpha = a0 * math.expm1(z) * unit * (1.0 + TURN if (course.turn + t) % 2 == 0 else 1.0 - TURN)
-        error = now
-    return alpha, dict(zip(START, (z, unit, swing, aim.excess, mean, lead, error), strict=True))
+    a0, v, new = 0.1 / constraints, aim.excess, dict(state)
+    on = state["unit"] is not None
+    if state["lead"] is None:
+        new |= {"lead": max(v, 0.0), "first": abs(course.primary)}
+    new["last"], new["mean"] = v, (v + state["last"]) / 2 if on else v
+    if on:
+        new["swing"] += 0.1 * (min(abs(new["mean"] - state["mean"]), 0.01) - new["swing"])
+        ripple = abs(v - 3 * state["last"] + 2 * state["mean"]) / 4  # by the second difference: a trend is none
+        new["turn"] = min(max(state["turn"] * _clip(RIPPLE / max(ripple, 1e-9), 1.1), 0.7 * state["turn"]), 1.0)
+    hair = min(min(2.0 + constraints / 2, 4.0) * new["swing"], HAIR) if course.tighten is None else course.tighten
+    line = new["lead"] * max(0.0, 1.0 - course.number / max(course.land, 1)) - hair
+    error = new["mean"] - line
+    if not on and v > max(line, 0.0) - NEAR:
+        # a primary that is fitted to nothing, or a bound far below the cost, is no unit
+        primary = max(abs(course.primary), LEAST * new["first"]) or 1.0
+        new["unit"], on = primary / (max(aim.least, LEAST_BOUND * abs(aim.cost)) or 1.0), True
+    if not on:
+        return 0.0, new
+    change = 0.0
+    if state["error"] is not None:
+        change = error - state["error"]
+        overshot = error * state["error"] < 0 and min(abs(error), abs(state["error"])) > max(hair, 0.001)
+        new["gain"] = max(0.7 * state["gain"], 0.01) if overshot else min(1.02 * state["gain"], 1.0)
+    step = _clip(change, STEP) / course.rate + INTEGRAL * _clip(error, STEP)
+    new["z"] = min(max(state["z"] + GAIN * aim.gain * new["gain"] * step, 0.0), math.log1p(LARGEST / a0))
+    new["error"] = error
+    turn = TURN * new["turn"] * (1 if (course.turn + t) % 2 == 0 else -1)
+    return a0 * math.expm1(new["z"]) * new["unit"] * (1.0 + turn), new
 
 
 def _clip(x: float, most: float) -> float:
