@@ -234,7 +234,7 @@ class AugmentedLagrangian:
     def init(self) -> dict[str, Any]:
         """No multipliers yet."""
         none = [None] * len(self.constraints)
-        return {"moves": 0, "multipliers": [0.0] * len(none), "bounds": none, "scales": none,
+        return {"moves": 0, "first": None, "multipliers": [0.0] * len(none), "bounds": none, "scales": none,
                 "rule": [multipliers.START for _ in none]}  # fmt: skip
 
     def advance(self, state: dict[str, Any], round: Round) -> tuple[Weights, dict[str, Any], dict[str, float]]:
@@ -251,6 +251,8 @@ class AugmentedLagrangian:
             # Algorithm 1 grows the first tree before the first update
             free = round.number < start or (self.totals and state["moves"] == 0)
             state = state | self._fixed(state, watched, on=round.number >= start)
+            if state["first"] is None:
+                state["first"] = watched.costs[0]
             standing = self._standing(state, watched)
             if not free:
                 alphas, rule = self._move(state, round, watched, standing, start, land)
@@ -385,7 +387,7 @@ class AugmentedLagrangian:
         planned = self.rounds if self.rounds is not None else round.planned
         turn = round.number if planned is None else planned - 1 - round.number
         course = multipliers.Course(
-            round.number - start, land - start, round.rate, self.tighten, watched.costs[0], turn
+            round.number - start, land - start, round.rate, self.tighten, watched.costs[0], state["first"], turn
         )
         return multipliers.auto(course, aims, state["multipliers"], state["rule"])
 

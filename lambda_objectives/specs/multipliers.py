@@ -30,8 +30,7 @@ from typing import Any, NamedTuple
 START: dict[str, Any] = {
     "z": 0.0,
     "unit": None,  # of a, once it is on
-    "first": None,  # the primary cost at the first round
-    "lead": None,  # v at the first round
+    "lead": None,  # v when constraints were switched on
     "last": None,  # v
     "mean": None,  # of v over two rounds
     "swing": 0.0005,  # of that mean, from round to round
@@ -41,7 +40,7 @@ START: dict[str, Any] = {
 }
 GAIN, INTEGRAL = 5.0, 3.0
 LARGEST = 10.0  # of a: per cent of the primary cost for a per cent of the bound
-LEAST, LEAST_BOUND = 0.02, 0.3
+LEAST, LEAST_BOUND = 0.05, 0.3
 NEAR = 0.02  # constraints farther under their course than this stay off
 HAIR = 0.0075
 TURN, RIPPLE = 0.6, 0.005  # what turns do to a, and the most that they may do to v, to either side
@@ -65,6 +64,7 @@ class Course(NamedTuple):
     rate: float  # the learning rate
     tighten: float | None
     primary: float  # the primary cost
+    first: float  # the same before the first tree
     turn: int  # rounds until the last one, or since the first where that is not known: whose turn it is
 
 
@@ -97,7 +97,7 @@ def _auto(course: Course, aim: Aim, state: dict[str, Any], constraints: int, t: 
     a0, v, new = 0.1 / constraints, aim.excess, dict(state)
     on = state["unit"] is not None
     if state["lead"] is None:
-        new |= {"lead": max(v, 0.0), "first": abs(course.primary)}
+        new["lead"] = max(v, 0.0)
     new["last"], new["mean"] = v, (v + state["last"]) / 2 if on else v
     if on:
         new["swing"] += 0.1 * (min(abs(new["mean"] - state["mean"]), 0.01) - new["swing"])
@@ -108,7 +108,7 @@ def _auto(course: Course, aim: Aim, state: dict[str, Any], constraints: int, t: 
     error = new["mean"] - line
     if not on and v > max(line, 0.0) - NEAR:
         # a primary that is fitted to nothing, or a bound far below the cost, is no unit
-        primary = max(abs(course.primary), LEAST * new["first"]) or 1.0
+        primary = max(abs(course.primary), LEAST * abs(course.first)) or 1.0
         new["unit"], on = primary / (max(aim.least, LEAST_BOUND * abs(aim.cost)) or 1.0), True
     if not on:
         return 0.0, new
@@ -116,7 +116,7 @@ def _auto(course: Course, aim: Aim, state: dict[str, Any], constraints: int, t: 
     if state["error"] is not None:
         change = error - state["error"]
         overshot = error * state["error"] < 0 and min(abs(error), abs(state["error"])) > max(hair, 0.001)
-        new["gain"] = max(0.7 * state["gain"], 0.01) if overshot else min(1.02 * state["gain"], 1.0)
+        new["gain"] = max(0.7 * state["gain"], 0.01) if overshot else min(1.01 * state["gain"], 1.0)
     step = _clip(change, STEP) / course.rate + INTEGRAL * _clip(error, STEP)
     new["z"] = min(max(state["z"] + GAIN * aim.gain * new["gain"] * step, 0.0), math.log1p(LARGEST / a0))
     new["error"] = error

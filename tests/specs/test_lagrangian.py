@@ -228,7 +228,6 @@ def test_infeasible_bounds_leave_scores_bounded(update):
     assert np.abs(scores).max() < 10
 
 
-@pytest.mark.xfail(reason='the unit of "auto" is the primary cost when constraints are switched on: here 0 by then')
 def test_auto_where_the_primary_can_be_fitted_without_error():
     queries = draw()
     columns = {"near": of_leaves(queries.columns["near"]), "far": of_leaves(queries.columns["far"])}

@@ -78,7 +78,7 @@ def walk(excesses, *, land=20, rate=0.1, tighten=None, primary=2.0, cost=0.5, ga
     history = []
     for number, excess in enumerate(excesses):
         alphas, states = auto(
-            Course(number, land, rate, tighten, primary, number), [Aim(float(excess), cost, cost, gain)], alphas, states
+            Course(number, land, rate, tighten, primary, primary, number), [Aim(float(excess), cost, cost, gain)], alphas, states
         )
         history.append(alphas[0])
     return history, (alphas, states)
@@ -135,7 +135,7 @@ def test_multipliers_are_in_units_of_the_primary_for_the_constraint(unit):
 def test_what_is_given_stays_as_it_is_and_the_answer_depends_on_nothing_else():
     _, (alphas, states) = walk([0.1, 0.05, -0.01])
     kept = copy.deepcopy((alphas, states))
-    course, aims = Course(3, 10, 0.1, None, 2.0, 3), [Aim(0.02, 0.5, 0.5, 1.0)]
+    course, aims = Course(3, 10, 0.1, None, 2.0, 2.0, 3), [Aim(0.02, 0.5, 0.5, 1.0)]
     first = auto(course, aims, alphas, states)
     assert (alphas, states) == kept
     assert auto(course, aims, alphas, states) == first
@@ -148,7 +148,7 @@ def test_state_goes_through_json():
     alphas, states = json.loads(json.dumps(saved, allow_nan=False))
     for number, excess in enumerate(excesses[20:], 20):
         alphas, states = auto(
-            Course(number, 20, 0.1, None, 2.0, number), [Aim(float(excess), 0.5, 0.5, 1.0)], alphas, states
+            Course(number, 20, 0.1, None, 2.0, 2.0, number), [Aim(float(excess), 0.5, 0.5, 1.0)], alphas, states
         )
         half += alphas
     assert half == whole
@@ -160,7 +160,7 @@ def test_constraints_do_not_hear_of_each_other_but_for_their_number():
     alphas, states = begun(3)
     swapped_alphas, swapped_states = begun(3)
     for number, (a, b, c) in enumerate(aims):
-        course = Course(number, 10, 0.1, None, 2.0, number)
+        course = Course(number, 10, 0.1, None, 2.0, 2.0, number)
         alphas, states = auto(course, [a, b, c], alphas, states)
         swapped_alphas, swapped_states = auto(course, [c, a, b], swapped_alphas, swapped_states)
         assert [swapped_alphas[i] for i in (1, 2, 0)] == alphas
@@ -174,7 +174,7 @@ def test_neighbouring_constraints_take_turns():
     alphas, states = begun(2)
     table = []
     for number in range(300):
-        alphas, states = auto(Course(number, 10, 0.1, None, 2.0, number), aims, alphas, states)
+        alphas, states = auto(Course(number, 10, 0.1, None, 2.0, 2.0, number), aims, alphas, states)
         table.append(alphas)
     late = np.array(table[-20:])
     assert set((late[:, 0] > late[:, 1])[::2]) == {True}
