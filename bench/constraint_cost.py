@@ -3,12 +3,13 @@
     python -m bench.constraint_cost [--quick] [--parts]
 
 The primary alone is `LambdaRank(NDCG())` on the data set's labels; the constraints are LambdaRank(NDCG()) on labels of
-their own: rare ones (one row in ten, none of them the primary's), as sub-objectives often are, or graded like the
-primary's. Multipliers are above 0 all the time, so that every gradient counts. One sort a round serves all.
+their own: rare (one row in 30 is relevant), common (one in 10) or graded (0 to 4), drawn apart from the primary's.
+Multipliers are above 0 all the time, so that every gradient counts. One sort a round serves all.
 
 A call of the objective, as a booster makes it, at scores that drift from round to round as in a training: copies,
 checks, ranking, costs, metrics, multipliers and history are in it. All are called in turn, again and again; a figure is
-the median, a ratio the median of the ratios within a repetition. "each" is (all 4 constraints - none) / 4 / none.
+the median, a ratio the median of the ratios within a repetition. "each" is a constraint's part of what four add: over
+the primary alone, and over what the constraint's own term would take as a first one, sort and all.
 
 With --parts: where the time of a call goes, by calling the parts one after the other, with one thread.
 """
@@ -18,6 +19,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import statistics
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -33,7 +35,7 @@ from lambda_objectives.queries import Queries
 from lambda_objectives.run import Run
 
 SHAPES = ((4000, 50), (2000, 120), (200, 1000))
-PRIMARY, SECONDARY = ("graded", "rare"), ("rare", "graded")
+PRIMARY, SECONDARY = ("graded", "rare"), ("rare", "common", "graded")
 MOST = 4
 ROUNDS = 3
 DRIFT = 0.02
@@ -44,8 +46,9 @@ def secondary(data: Ranked, labels: str) -> dict[str, Array]:
     """Four columns."""
     rng = np.random.default_rng(3)
     n = len(data.labels)
-    if labels == "rare":
-        return {f"c{i}": (rng.random(n) < 0.1) * 1.0 for i in range(MOST)}
+    if labels != "graded":
+        share = {"rare": 1 / 30, "common": 1 / 10}[labels]
+        return {f"c{i}": (rng.random(n) < share) * 1.0 for i in range(MOST)}
     return {f"c{i}": rng.choice(5, n, p=[0.5, 0.25, 0.15, 0.07, 0.03]).astype(float) for i in range(MOST)}
 
 
@@ -61,7 +64,7 @@ def spec_of(count: int) -> Any:
 def walk_from(scores: Array) -> list[Array]:
     """Scores that drift."""
     rng = np.random.default_rng(2)
-    return list(itertools.accumulate((DRIFT * rng.normal(size=len(scores)) for _ in range(20)), initial=scores))
+    return list(itertools.accumulate((DRIFT * rng.normal(size=len(scores)) for _ in range(10)), initial=scores))
 
 
 def step_of(spec: Any, data: Ranked, columns: dict[str, Array], walk: list[Array], threads: int) -> Step:
@@ -125,39 +128,41 @@ def main() -> None:
     options = parser.parse_args()
     repeats = 5 if options.quick else 25
     rows: list[list[Any]] = []
-    shown: dict[str, list[list[Any]]] = {"parts": []}
+    shown: list[list[Any]] = []
     names: list[str] = []
-    for threads in (t for t in options.threads if t <= numba.config.NUMBA_NUM_THREADS):
-        places: dict[Any, dict[Any, Step]] = {}
-        inside: dict[Any, dict[Any, Step]] = {}
-        for (size, first), more in itertools.product(itertools.product(SHAPES, PRIMARY), SECONDARY):
-            data = simulated(*size, first)
-            columns, walk = secondary(data, more), walk_from(data.scores)
-            place = (*size, first, more)
-            places[place] = {n: step_of(spec_of(n), data, columns, walk, threads) for n in range(MOST + 1)}
+    threads_there = [t for t in options.threads if t <= numba.config.NUMBA_NUM_THREADS]
+    for threads, size, labels in itertools.product(threads_there, SHAPES, PRIMARY):
+        places: dict[str, dict[Any, Step]] = {}
+        inside: dict[str, dict[Any, Step]] = {}
+        data = simulated(*size, labels)
+        walk = walk_from(data.scores)
+        for more in SECONDARY:
+            columns = secondary(data, more)
+            places[more] = {n: step_of(spec_of(n), data, columns, walk, threads) for n in range(MOST + 1)}
+            places[more]["own"] = step_of(lo.LambdaRank(lo.NDCG(), label="c0"), data, columns, walk, threads)
             if options.parts and threads == 1:
-                inside[place] = parts_of(data, columns, walk)
-        clocks = ("cpu",) if threads == 1 else ("cpu", "wall")
-        for (queries, length, first, more), taken in measure(places, repeats).items():
-            for clock in clocks:
-                times = {n: [1e3 * getattr(s, clock) for s in spent] for n, spent in taken.items()}
-                ratios = {n: statistics.median(a / b for a, b in zip(times[n], times[0], strict=True)) for n in times}
-                rows.append([
-                    f"{queries:,} x {length:,}", first, more, str(threads), clock, statistics.median(times[0]),
-                    *(ratios[n] for n in range(1, MOST + 1)), (ratios[MOST] - 1) / MOST,
-                ])  # fmt: skip
-        for (queries, length, first, more), taken in measure(inside, repeats).items():
-            middle = {name: statistics.median(1e3 * s.cpu for s in spent) for name, spent in taken.items()}
-            names = list(middle)
-            for name in names:
-                middle[name] /= MOST if name.endswith("a constraint") else 1
-            shown["parts"].append([f"{queries:,} x {length:,}", first, more, *middle.values()])
+                inside[more] = parts_of(data, columns, walk)
+        shape = f"{size[0]:,} x {size[1]:,}"
+        for more, taken in measure(places, repeats).items():
+            for clock in ("cpu",) if threads == 1 else ("cpu", "wall"):
+                ms = {name: np.array([1e3 * getattr(s, clock) for s in spent]) for name, spent in taken.items()}
+                each = (ms[MOST] - ms[0]) / MOST
+                ratios = [ms[n] / ms[0] for n in range(1, MOST + 1)] + [each / ms[0], each / ms["own"]]
+                middle = [float(np.median(values)) for values in (ms[0], ms["own"], *ratios)]
+                rows.append([shape, labels, more, str(threads), clock, *middle])
+        for more, taken in measure(inside, repeats).items():
+            parts = {name: statistics.median(1e3 * s.cpu for s in spent) for name, spent in taken.items()}
+            names = list(parts)
+            each_part = [ms / (MOST if name.endswith("a constraint") else 1) for name, ms in parts.items()]
+            shown.append([shape, labels, more, *each_part])
+        print(f"{threads} threads, {shape}, {labels}: done", file=sys.stderr)
     print(f"{machine()}\n")
-    head = ["queries x rows", "labels", "constraints'", "threads", "clock", "none, ms"]
-    print(table([*head, *(f"{n} / none" for n in range(1, MOST + 1)), "each"], rows, left=5))
-    if shown["parts"]:
+    head = ["queries x rows", "labels", "constraints'", "threads", "clock", "none, ms", "own, ms"]
+    shares = [*(f"{n} / none" for n in range(1, MOST + 1)), "each / none", "each / own"]
+    print(table([*head, *shares], rows, left=5))
+    if shown:
         print("\nParts of a round with four constraints, ms of CPU time, one thread:\n")
-        print(table(["queries x rows", "labels", "constraints'", *names], shown["parts"], left=3))
+        print(table(["queries x rows", "labels", "constraints'", *names], shown, left=3))
 
 
 if __name__ == "__main__":

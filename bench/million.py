@@ -8,8 +8,8 @@ of the first piece. An `AugmentedLagrangian` wants t1 to t4 at 40 % less cost th
 the primary alone does not reach in so few rounds.
 
 A round is the time from one tree's beginning to the next one's; "ours" is the call of the objective in it. Medians over
-the later rounds in which a multiplier is above 0; the first round, which prepares the data set, stands apart. Memory is that of the
-process: at its peak so far, and what is resident. With --stop-at GB the bench ends before it takes more than that.
+the later rounds in which a multiplier is above 0; the first round, which prepares the data set, stands apart. Memory is
+that of the process: at its peak so far, and what is resident. Beyond --stop-at GB the training ends with an error.
 """
 
 from __future__ import annotations

@@ -77,9 +77,8 @@ def walk(excesses, *, land=20, rate=0.1, tighten=None, primary=2.0, cost=0.5, ga
     alphas, states = begin or begun()
     history = []
     for number, excess in enumerate(excesses):
-        alphas, states = auto(
-            Course(number, land, rate, tighten, primary, primary, number), [Aim(float(excess), cost, cost, gain)], alphas, states
-        )
+        course = Course(number, land, rate, tighten, primary, primary, number)
+        alphas, states = auto(course, [Aim(float(excess), cost, cost, gain)], alphas, states)
         history.append(alphas[0])
     return history, (alphas, states)
 
