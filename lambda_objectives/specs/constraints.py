@@ -40,7 +40,8 @@ class Constraint:
     Notes
     -----
     A cost of pairs falls when all scores shrink, so that a bound on it can be met by a timid model that ranks no
-    better. Read the metrics too, or bound the metric by `at_least`.
+    better: read the metrics too, or bound the metric by `at_least`. The cost of another label rises while the primary
+    is trained and scores grow, so that nine tenths of it half-way ask for much more than nine tenths of it at the end.
 
     Examples
     --------

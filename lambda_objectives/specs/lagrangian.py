@@ -98,6 +98,10 @@ class AugmentedLagrangian:
     where the bound is broken. That training ends feasible says nothing about the last round: use
     `lo.lightgbm.early_stopping` or `lo.xgboost.EarlyStopping` to return the best round that keeps to all bounds.
 
+    Multipliers far above 1 with rules that have no limit ("carry" and "reset", mu from 10 on, bounds out of reach) can
+    drive scores apart without end in LightGBM, whose `reg_lambda` is 0 unless given: pairs that are far out of order
+    have next to no Hessian.
+
     Costs of ranking terms are means over queries, those of row losses over rows; the multiplier is the one that belongs
     to these means, whatever mixture of both there is.
 
