@@ -6,18 +6,18 @@ and read off the cut that promises the gain that is wanted: Momma, Bagheri Garak
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from lambda_objectives.arrays import vector
+from lambda_objectives.evaluation import evaluate
 from lambda_objectives.metrics import Precision, check_number
 from lambda_objectives.queries import Queries
-from lambda_objectives.run import Run
-from lambda_objectives.specs import AugmentedLagrangian, Constraint
-from lambda_objectives.terms import Term, check_term, qualified
+from lambda_objectives.specs import AugmentedLagrangian, WeightedSum
+from lambda_objectives.terms import Term, check_term
+from lambda_objectives.tools.bounding import bounds, cut_by, measured, positive, several_terms
 from lambda_objectives.tools.costline import CostLine, fit_line
 from lambda_objectives.tools.fronts import front, hypervolume
 from lambda_objectives.tools.scalarising import aggregated, drawn, grid, overweighted, scalarisations
@@ -35,73 +35,9 @@ __all__ = [
     "probe",
     "scalarisations",
     "shown",
+    "sweep",
 ]
 CUTS = (0.05, 0.1, 0.15, 0.2, 0.3)
-
-
-def bounds(
-    terms: Term | Sequence[Term],
-    scores: Any,
-    labels: Any,
-    *,
-    group: Any = None,
-    qid: Any = None,
-    weights: Any = None,
-    columns: Mapping[str, Any] | None = None,
-    cut: float | Sequence[float] | None = None,
-    gain: float | Sequence[float] | None = None,
-    **named: Any,
-) -> list[Constraint]:
-    """Constraints that ask for less of each cost, or more of each metric, than a baseline model has.
-
-    Parameters
-    ----------
-    terms
-        A term, or several.
-    scores
-        (n,) the baseline's, on the data that the constrained model is to be trained on.
-    labels, group, qid, weights, columns, **named
-        As for `lo.evaluate`.
-    cut
-        Share by which each cost is to fall, one for all terms or one for each; below 0 it may rise by that. .1 unless
-        `gain` is given.
-    gain
-        In place of `cut`: share by which each term's own metric is to rise, ``at_least=``.
-
-    Returns
-    -------
-    list of Constraint, ``at_most=(1 - cut) x cost`` or ``at_least=(1 + gain) x metric``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For no terms, for both shares, for a share out of range, for a cost or a metric that is 0, for a term without a
-        metric of which more is better where `gain` is given; for data that do not fit.
-
-    Examples
-    --------
-    >>> import lambda_objectives as lo
-    >>> t1 = lo.LambdaRank(lo.NDCG(5), label="t1")
-    >>> baseline = [0.0, 0.0]
-    >>> lo.planning.bounds(t1, baseline, [1, 0], group=[2], t1=[0, 1], cut=0.1)[0].at_most  # .9 x .369 x log 2
-    0.230238...
-    >>> lo.planning.bounds(t1, baseline, [1, 0], group=[2], t1=[0, 1], gain=0.01)[0].at_least  # 1.01 x .631
-    0.637239...
-    """
-    terms = _terms(terms)
-    if cut is not None and gain is not None:
-        raise ValueError(f"give cut= (of the costs) or gain= (of the metrics), not both, found {cut!r} and {gain!r}")
-    shares = _shares("gain", gain, terms) if gain is not None else _shares("cut", 0.1 if cut is None else cut, terms)
-    queries = Queries.from_arrays(labels, group=group, qid=qid, weights=weights, columns={**(columns or {}), **named})
-    found = [_measured(term, queries, scores) for term in terms]
-    if gain is None:
-        return [_cut(term, each, share) for term, each, share in zip(terms, found, shares, strict=True)]
-    out = []
-    for term, each, share in zip(terms, found, shares, strict=True):
-        if share <= -1:
-            raise ValueError(f"gain must be a share above -1, found {share!r}")
-        out.append(Constraint(term, at_least=(1.0 + share) * _positive(each.metric, each.value)))
-    return out
 
 
 def shown(
@@ -219,26 +155,20 @@ def probe(
     >>> 0 < lines["t1.ndcg@5"].cut_for(gain=0.02) < 0.1
     True
     """
-    terms, cuts = _terms(terms), list(cuts)
+    terms, cuts = several_terms(terms), _checked(cuts)
     check_term("primary", primary)
-    for cut in cuts:
-        check_number("cuts", cut, above=0.0)
-        if cut >= 1:
-            raise ValueError(f"cuts must be shares below 1, found {cut!r}")
-    if not cuts:
-        raise ValueError("cuts must hold at least one share, such as 0.1")
     if metric is not None and not getattr(metric, "maximise", False):
         raise ValueError(f"metric must be one of which more is better, such as NDCG(5), found {metric!r}")
     queries = Queries.from_arrays(labels, group=group, qid=qid, weights=weights, columns={**(columns or {}), **named})
     scores = train(primary)
-    base = [_measured(term, queries, scores, metric) for term in terms]
+    base = [measured(term, queries, scores, metric) for term in terms]
     models = []
     for cut in cuts:
-        scores = train(rule(primary, [_cut(term, at, cut) for term, at in zip(terms, base, strict=True)]))
-        models.append([_measured(term, queries, scores, metric) for term in terms])
+        scores = train(rule(primary, [cut_by(term, at, cut) for term, at in zip(terms, base, strict=True)]))
+        models.append([measured(term, queries, scores, metric) for term in terms])
     lines = {}
     for at, *found in zip(base, *models, strict=True):
-        first = _positive(at.metric, at.value)
+        first = positive(at.metric, at.value)
         lines[at.name] = fit_line(
             [1.0 - each.cost / at.cost for each in found],
             [each.value / first - 1.0 for each in found],
@@ -247,71 +177,77 @@ def probe(
     return lines
 
 
-class _Measured(NamedTuple):
-    """A term at a model's scores."""
+def sweep(
+    train: Callable[[Any], Any],
+    primary: Term,
+    terms: Term | Sequence[Term],
+    labels: Any,
+    *,
+    group: Any = None,
+    qid: Any = None,
+    weights: Any = None,
+    columns: Mapping[str, Any] | None = None,
+    cuts: Sequence[float] = CUTS,
+    rule: Callable[..., Any] = AugmentedLagrangian,
+    **named: Any,
+) -> list[dict[str, float]]:
+    """Train a baseline and a constrained model for each of several cuts: the models that a front is drawn through.
 
-    name: str
-    cost: float
-    metric: str  # "" for none of which more is better
-    value: float
+    Parameters
+    ----------
+    train
+        ``train(spec)`` trains and returns the model's raw scores on the data below, (n,).
+    primary, terms, rule
+        As for `probe`.
+    labels, group, qid, weights, columns, **named
+        The data, as for `lo.evaluate`.
+    cuts
+        Shares by which the costs of all terms are to fall.
+
+    Returns
+    -------
+    list of dict
+        The baseline, then a model for each cut: ``"cut"``, and all costs and metrics as `lo.evaluate` has them.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `probe`.
+
+    Examples
+    --------
+    >>> import lightgbm as lgb, lambda_objectives as lo
+    >>> shop = lo.datasets.product_search(queries=200, seed=0)
+    >>> data = lo.attach(lgb.Dataset(shop.X, shop.y, group=shop.group), shop.columns)
+    >>> def train(spec):
+    ...     objective = lo.Objective(spec)
+    ...     stop = lo.lightgbm.early_stopping(objective, 30)
+    ...     params = {"objective": objective, "num_leaves": 7, "verbosity": -1}
+    ...     return lgb.train(params, data, 30, callbacks=[stop]).predict(shop.X)
+    >>> rank, t1 = lo.LambdaRank(lo.NDCG(5)), lo.LambdaRank(lo.NDCG(5), label="t1")
+    >>> models = lo.planning.sweep(train, rank, t1, shop.y, group=shop.group, columns=shop.columns, cuts=[0.1, 0.2])
+    >>> points = [[model["ndcg@5"], model["t1.ndcg@5"]] for model in models]
+    >>> bool(lo.planning.front(points)[-1]), lo.planning.hypervolume(points, [0, 0]) > points[0][0] * points[0][1]
+    (True, True)
+    """
+    terms, cuts = several_terms(terms), _checked(cuts)
+    check_term("primary", primary)
+    data: dict[str, Any] = dict(group=group, qid=qid, weights=weights, columns={**(columns or {}), **named})
+    together = WeightedSum([primary, *terms], [1.0] * (1 + len(terms)))
+    scores = train(primary)
+    models = [{"cut": 0.0} | evaluate(together, scores, labels, **data)]
+    for cut in cuts:
+        spec = rule(primary, bounds(terms, scores, labels, **data, cut=cut))
+        models.append({"cut": cut} | evaluate(together, train(spec), labels, **data))
+    return models
 
 
-def _measured(term: Term, queries: Queries, scores: Any, metric: Any = None) -> _Measured:
-    """Cost of a term, and its own metric, or another one on its labels."""
-    s = vector("scores", scores, len(queries))
-    readings = Run(term, queries, dtype=np.float64).evaluate(s)
-    cost = readings[f"cost/{term.name}"].value
-    if metric is None:
-        name, value = next(((n, r.value) for n, r in readings.items() if r.maximise), ("", math.nan))
-        return _Measured(term.name, cost, name, value)
-    flags = queries.column(getattr(term, "label", None))
-    value = metric(s, flags, group=np.diff(queries.borders), weights=queries.weights)
-    return _Measured(term.name, cost, qualified(getattr(term, "label", None), metric.name), value)
-
-
-def _terms(terms: Term | Sequence[Term]) -> tuple[Term, ...]:
-    """One term or several, as several."""
-    several = tuple(terms) if isinstance(terms, Iterable) else (terms,)
-    if not several:
-        raise ValueError("terms must hold at least one term, found none")
-    for i, term in enumerate(several):
-        check_term(f"terms[{i}]" if len(several) > 1 else "terms", term)
-    names = [term.name for term in several]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"terms: {names.count(name)} have the name {name!r}: leave one out, or bound it by hand")
-    return several
-
-
-def _shares(name: str, given: float | Sequence[float], terms: Sequence[Term]) -> list[float]:
-    """One share for each term."""
-    shares: list[Any] = [given] * len(terms) if np.ndim(given) == 0 else list(given)  # type: ignore[arg-type]
-    if len(shares) != len(terms):
-        raise ValueError(f"{name}: one for each term wanted, found {len(shares)} for {len(terms)} terms")
-    for share in shares:
-        check_number(name, share)
-    return [float(share) for share in shares]
-
-
-def _cut(term: Term, at: _Measured, share: float) -> Constraint:
-    """A bound that share below a cost."""
-    if share >= 1:
-        raise ValueError(f"cut must be a share below 1, found {share!r}")
-    if not at.cost > 0:
-        raise ValueError(
-            f"cost/{at.name} is {at.cost:g} at the baseline's scores, of which no share can be cut: leave the term "
-            "out, or bound it by hand, Constraint(term, at_most=...)"
-        )
-    return Constraint(term, at_most=(1.0 - share) * at.cost)
-
-
-def _positive(name: str, value: float) -> float:
-    """The baseline's metric, to divide by."""
-    if not name:
-        raise ValueError("gain: the term has no metric of which more is better; cut its cost, cut=")
-    if not value > 0:
-        raise ValueError(
-            f"{name} is {value:g} at the baseline's scores, of which nothing is a share: count the gain in another "
-            "metric, or bound this one by hand, Constraint(term, at_least=...)"
-        )
-    return value
+def _checked(cuts: Sequence[float]) -> list[float]:
+    """Refuse shares by which no cost can be cut."""
+    for cut in cuts:
+        check_number("cuts", cut, above=0.0)
+        if cut >= 1:
+            raise ValueError(f"cuts must be shares below 1, found {cut!r}")
+    if not len(cuts):
+        raise ValueError("cuts must hold at least one share, such as 0.1")
+    return list(cuts)

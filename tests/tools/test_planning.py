@@ -512,3 +512,28 @@ class TestFronts:
     def test_refusals(self, points, reference, maximise, message):
         with pytest.raises(ValueError, match=message):
             planning.hypervolume(points, reference, maximise)
+
+
+def test_a_sweep_has_the_costs_and_metrics_of_every_model():
+    """A "booster" that shifts scores towards the label that is bounded, the more the tighter its bound."""
+    rng = np.random.default_rng(5)
+    y, flags = rng.integers(0, 3, 60).astype(float), rng.integers(0, 2, 60).astype(float)
+    rank, wish = lo.LambdaRank(lo.NDCG()), lo.LambdaRank(lo.NDCG(), label="flags")
+    asked = []
+
+    def train(spec):
+        asked.append(spec)
+        return y if spec is rank else y + 3 * (1 - spec.constraints[0].at_most / before) * flags
+
+    before = lo.evaluate(wish, y, y, group=[20] * 3, flags=flags)["cost/flags.ndcg"]
+    models = lo.planning.sweep(train, rank, wish, y, group=[20] * 3, flags=flags, cuts=[0.2, 0.6])
+    assert [model["cut"] for model in models] == [0.0, 0.2, 0.6]
+    assert [spec.constraints[0].at_most for spec in asked[1:]] == pytest.approx([0.8 * before, 0.4 * before])
+    for model in models:
+        s = y + 3 * model["cut"] * flags
+        for label, column in (("", y), ("flags.", flags)):
+            assert model[f"{label}ndcg"] == pytest.approx(lo.NDCG()(s, column, group=[20] * 3))
+    assert models[2]["flags.ndcg"] > models[1]["flags.ndcg"] > models[0]["flags.ndcg"]
+    for cuts in ([], [1.0], [-0.1]):
+        with pytest.raises(ValueError, match="cuts must"):
+            lo.planning.sweep(train, rank, wish, y, group=[20] * 3, flags=flags, cuts=cuts)
