@@ -24,6 +24,7 @@ from lambda_objectives.objective import Objective, attach
 from lambda_objectives.specs.constraints import Constraint
 from lambda_objectives.specs.lagrangian import AugmentedLagrangian
 from lambda_objectives.specs.weighted import WeightedSum
+from lambda_objectives.terms.counts import Gamma, Poisson, Tweedie
 from lambda_objectives.terms.listwise import XENDCG, QueryRMSE, QuerySoftMax
 from lambda_objectives.terms.losses import LogLoss, SquaredError
 from lambda_objectives.terms.position import UnbiasedRank
@@ -46,6 +47,7 @@ __all__ = [
     "AugmentedLagrangian",
     "Constraint",
     "CustomMetric",
+    "Gamma",
     "HitRate",
     "Kendall",
     "LambdaLoss",
@@ -53,6 +55,7 @@ __all__ = [
     "LambdaRank",
     "LogLoss",
     "Objective",
+    "Poisson",
     "Precision",
     "QueryRMSE",
     "QuerySoftMax",
@@ -62,6 +65,7 @@ __all__ = [
     "Spearman",
     "SquaredError",
     "Tables",
+    "Tweedie",
     "UnbiasedRank",
     "WeightedSum",
     "YetiRank",
