@@ -25,6 +25,7 @@ from lambda_objectives.specs.constraints import Constraint
 from lambda_objectives.specs.lagrangian import AugmentedLagrangian
 from lambda_objectives.specs.weighted import WeightedSum
 from lambda_objectives.terms.counts import Gamma, Poisson, Tweedie
+from lambda_objectives.terms.dependence import DistanceCovariance
 from lambda_objectives.terms.listwise import XENDCG, QueryRMSE, QuerySoftMax
 from lambda_objectives.terms.losses import LogLoss, SquaredError
 from lambda_objectives.terms.position import UnbiasedRank
@@ -47,6 +48,7 @@ __all__ = [
     "AugmentedLagrangian",
     "Constraint",
     "CustomMetric",
+    "DistanceCovariance",
     "Gamma",
     "HitRate",
     "Kendall",

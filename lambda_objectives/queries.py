@@ -151,15 +151,15 @@ class Ranking:
         (n,) int32: the rank of each row in its query, from 0.
     parts
         Borders of the parts of the work that threads share.
-    kernels
-        The module whose loops are to be used.
+    kernels, threads
+        The module whose loops are to be used, and how many threads they may use.
     round
         Rounds of the training so far: what is drawn at random depends on it and on a seed, on nothing else.
     """
 
     def __init__(self, queries: Queries, kernels: ModuleType, threads: int = 1) -> None:
         n = len(queries)
-        self.kernels = kernels
+        self.kernels, self.threads = kernels, threads
         self.round = 0
         self.scores = np.zeros(n)
         self.ptr = queries.ptr

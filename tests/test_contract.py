@@ -71,6 +71,8 @@ LAGRANGIANS = [  # with multipliers above 0 from the first round on, where bound
 SPECS = [
     *TERMS,
     lo.WeightedSum([RANK, OTHER, SHARE], [1.0, 0.5, 2.0]),
+    lo.WeightedSum([RANK, lo.DistanceCovariance("other", True)], [1.0, 2.0]),
+    lo.AugmentedLagrangian(lo.SquaredError(), [lo.Constraint(lo.DistanceCovariance("other", "share"), 0.0)], "carry"),
     *LAGRANGIANS,
 ]
 
