@@ -11,7 +11,7 @@ A term has
 ``gradient(prepared, ranking, grad, hess)``
     Writes the gradient of (total weight x value) and its Hessian's diagonal at the ranking's scores; returns the value.
 ``readings(prepared, ranking)``
-    The metrics that belong to it, by name.
+    The metrics that belong to it, by name; asked for after `gradient`, at the same scores.
 
 A value is a mean over queries for terms that work on queries, over rows for others, or where ``over_rows`` says so.
 

@@ -131,19 +131,6 @@ class DistanceCovariance:
 
     def gradient(self, prepared: Prepared, ranking: Ranking, grad: Floats, hess: Floats) -> float:
         """Write gradient and Hessian, return the value."""
-        value = self._compute(prepared, ranking)
-        grad[prepared.rows] = prepared.gradient
-        hess[:] = 0.0
-        return value
-
-    def readings(self, prepared: Prepared, ranking: Ranking) -> dict[str, Reading]:
-        """Return the dependence, and within groups how many of these are left out."""
-        found = {self.name: Reading(self._compute(prepared, ranking), False)}
-        if self.within_group is not False:
-            found[f"skipped/{self.name}"] = Reading(float(prepared.skipped), False)
-        return found
-
-    def _compute(self, prepared: Prepared, ranking: Ranking) -> float:
         parts = np.array([0, len(prepared.ptr) - 1])
         if self.within_group is not False:
             parts = ranking.kernels.split(prepared.ptr, ranking.threads)
@@ -151,9 +138,16 @@ class DistanceCovariance:
             ranking.scores[prepared.rows], prepared.control, prepared.sums, prepared.factor, prepared.ptr,
             prepared.order, prepared.rank, prepared.gradient, prepared.value, parts,
         )  # fmt: skip
-        if not prepared.weight > 0:
-            return 0.0
-        return float(prepared.factor @ prepared.value) / prepared.weight
+        grad[prepared.rows] = prepared.gradient
+        hess[:] = 0.0
+        return _mean(prepared)
+
+    def readings(self, prepared: Prepared, ranking: Ranking) -> dict[str, Reading]:
+        """Return the dependence, and within groups how many of these are left out."""
+        found = {self.name: Reading(_mean(prepared), False)}
+        if self.within_group is not False:
+            found[f"skipped/{self.name}"] = Reading(float(prepared.skipped), False)
+        return found
 
     def _groups(self, queries: Queries) -> npt.NDArray[np.int64]:
         """The group of each row, from 0."""
@@ -166,6 +160,11 @@ class DistanceCovariance:
         column = None if self.within_group == LABEL else self.within_group
         values: Any = queries.column(column, "within_group")
         return np.unique(values, return_inverse=True)[1].reshape(n)
+
+
+def _mean(prepared: Prepared) -> float:
+    """The value over all groups, from what the last gradient found in each."""
+    return float(prepared.factor @ prepared.value) / prepared.weight if prepared.weight > 0 else 0.0
 
 
 def usable(control: Vector) -> bool:
