@@ -151,11 +151,8 @@ def verdict(margins: Mapping[str, float], history: Mapping[str, Sequence[float]]
         met = sum(m >= -tolerance for m in late[name])
         often = "none" if met == 0 else "all" if met == len(late[name]) else str(met)
         state = f"over its bound by {-margin:.2%}" if margin < -tolerance else f"kept, with {margin:.2%} to spare"
-        words.append(
-            f"{name}: {state} (met in {often} of the last {len(late[name])} rounds)".replace(
-                "last 1 rounds", "last round"
-            )
-        )
+        rounds = f"last {len(late[name])} rounds" if len(late[name]) > 1 else "last round"
+        words.append(f"{name}: {state} (met in {often} of the {rounds})")
     alone = all(any(m >= -tolerance for m in values) for values in late.values())
     together = " Each bound was met at times, never all together." if alone and len(late) > 1 else ""
     return (

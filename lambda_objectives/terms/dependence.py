@@ -66,7 +66,8 @@ class DistanceCovariance:
     Notes
     -----
     For constraints: ``Constraint(DistanceCovariance("price"), at_most=0.002)``. Alone it has no Hessian, and nothing to
-    fit. The value is of the raw scores, offsets included, at no weights; only the groups are weighed.
+    fit. The value is of the raw scores, offsets included. Row weights decide how much a group counts,
+    nothing within it.
 
     References
     ----------
