@@ -22,12 +22,15 @@ from lambda_objectives.metrics import (
 )
 from lambda_objectives.objective import Objective, attach
 from lambda_objectives.specs.constraints import Constraint
+from lambda_objectives.specs.decorrelated import Decorrelated
 from lambda_objectives.specs.lagrangian import AugmentedLagrangian
 from lambda_objectives.specs.weighted import WeightedSum
 from lambda_objectives.terms.counts import Gamma, Poisson, Tweedie
 from lambda_objectives.terms.dependence import DistanceCovariance
+from lambda_objectives.terms.gaussian import Gaussian
 from lambda_objectives.terms.listwise import XENDCG, QueryRMSE, QuerySoftMax
 from lambda_objectives.terms.losses import LogLoss, SquaredError
+from lambda_objectives.terms.pearson import Pearson
 from lambda_objectives.terms.position import UnbiasedRank
 from lambda_objectives.terms.ranking import LambdaLoss, LambdaRank, RankNet
 from lambda_objectives.terms.risk import RiskRank
@@ -48,8 +51,10 @@ __all__ = [
     "AugmentedLagrangian",
     "Constraint",
     "CustomMetric",
+    "Decorrelated",
     "DistanceCovariance",
     "Gamma",
+    "Gaussian",
     "HitRate",
     "Kendall",
     "LambdaLoss",
@@ -57,6 +62,7 @@ __all__ = [
     "LambdaRank",
     "LogLoss",
     "Objective",
+    "Pearson",
     "Poisson",
     "Precision",
     "QueryRMSE",

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from lambda_objectives.arrays import Vector, vector
+from lambda_objectives.arrays import vector
 from lambda_objectives.queries import Queries
 from lambda_objectives.run import Run
 from lambda_objectives.terms import Floats
@@ -31,7 +32,7 @@ def evaluate(
     spec
         A term or a spec.
     scores, labels
-        (n,) numbers; the rows of a query must lie together.
+        (n,) numbers; the rows of a query must lie together. Of `Gaussian`, (n, 2) scores.
     group, qid
         Sizes of the queries, or one id a row.
     weights
@@ -80,7 +81,7 @@ def gradient(
 
     Returns
     -------
-    grad, hess : (n,) float64
+    grad, hess : float64, of the scores' shape
 
     Raises
     ------
@@ -99,6 +100,12 @@ def gradient(
 
 def _standalone(
     spec: Any, scores: Any, labels: Any, group: Any, qid: Any, weights: Any, columns: Any, named: Any
-) -> tuple[Run, Vector]:
+) -> tuple[Run, npt.NDArray[np.float64]]:
     queries = Queries.from_arrays(labels, group=group, qid=qid, weights=weights, columns={**(columns or {}), **named})
-    return Run(spec, queries, dtype=np.float64), vector("scores", scores, len(queries))
+    run = Run(spec, queries, dtype=np.float64)
+    if run.outputs == 1:
+        return run, vector("scores", scores, len(queries))
+    array = np.asarray(scores, dtype=np.float64)
+    if array.ndim == 2:  # anything else is refused where scores are taken
+        array = np.stack([vector("scores", column, len(queries)) for column in array.T], axis=1)
+    return run, array

@@ -34,14 +34,16 @@ class Objective:
     spec
         A term, such as `LambdaRank(NDCG(10))`, or a spec, such as `WeightedSum`.
     device
-        "cpu".
+        "cpu", or "cuda": dependence on controls is computed on a GPU, by CuPy. Scores go there and slopes come back
+        each round, for both boosters hand over and the loss wants host arrays.
     state
         What `state` returned after an earlier training, to go on from there with `init_model` or `xgb_model`.
 
     Raises
     ------
     TypeError, ValueError
-        For what is no spec, an unknown device, a state that belongs to another spec.
+        For what is no spec, an unknown device, a state that belongs to another spec; for "cuda", where nothing of the
+        spec is computed on a GPU, or there is none.
 
     Notes
     -----
@@ -64,11 +66,18 @@ class Objective:
 
     def __init__(self, spec: Any, device: str = "cpu", state: dict[str, Any] | None = None) -> None:
         self.spec = spec
-        as_spec(spec)
-        if device != "cpu":
-            hint = ": this version computes on the CPU" if device == "cuda" else ""
-            raise ValueError(f"device must be 'cpu', found {device!r}{hint}")
+        terms = as_spec(spec).terms
+        if device not in ("cpu", "cuda"):
+            raise ValueError(f"device must be 'cpu' or 'cuda', found {device!r}")
         self.device = device
+        if device == "cuda":
+            on_device = [term.on_device for term in terms if hasattr(term, "on_device")]
+            if not any(on_device):
+                raise ValueError(
+                    "device='cuda': nothing of this spec is computed on a GPU; DistanceCovariance is, but where it is "
+                    "weighted or categorical: leave device out"
+                )
+            _ = self._arrays
         if state is not None:
             check_state(as_spec(spec), state)
         self._state = state
@@ -113,7 +122,7 @@ class Objective:
         if call.data is None:  # from an estimator, which says nothing about the data set
             if call.adapter is not None and call.adapter.__name__.endswith("xgboost"):
                 raise TypeError("metrics: XGBoost's estimators take functions of (labels, scores); use xgboost.train")
-            run = Run(self.spec, call.read())
+            run = Run(self.spec, call.read(), arrays=self._arrays)
             readings = run.evaluate(call.scores)
             return list(import_module("lambda_objectives.lightgbm").metrics(readings, run.primary))
         session = self._session(call, training=False)
@@ -233,6 +242,22 @@ class Objective:
         return f"Objective({self.spec!r}, device={self.device!r}{state})"
 
     @property
+    def _arrays(self) -> Any:
+        """CuPy, where it is wanted; an error says what is missing."""
+        if self.device == "cpu":
+            return None
+        try:
+            import cupy
+
+            cupy.cuda.runtime.getDeviceCount()
+        except Exception as error:
+            raise RuntimeError(
+                f"device='cuda' needs CuPy and a GPU that it can use ({type(error).__name__}: {error}): install the "
+                "extra cuda12 or cuda13 of lambda-objectives, or leave device out"
+            ) from error
+        return cupy
+
+    @property
     def _needs_order(self) -> bool:
         return any(term.needs_order for term in as_spec(self.spec).terms)
 
@@ -272,7 +297,8 @@ class Objective:
             if call.booster is not None and training:
                 call.adapter.check(call.booster, call.data, as_spec(self.spec).terms)
             threads = None if call.booster is None else call.adapter.threads(call.booster)
-            run = Run(self.spec, queries or call.read(), state=self._state if training else None, threads=threads)
+            state = self._state if training else None
+            run = Run(self.spec, queries or call.read(), state=state, threads=threads, arrays=self._arrays)
             if call.booster is not None:
                 run.planned, run.rate = _planned(run.begun), call.adapter.learning_rate(call.booster)
             session = sessions.open(call.booster, data, run, training)

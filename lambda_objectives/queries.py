@@ -143,8 +143,10 @@ class Ranking:
 
     Attributes
     ----------
+    outputs
+        (outputs, n) float64, all scores of the rows.
     scores
-        (n,) float64.
+        (n,) float64, the first of them.
     order
         (n,) int32: at ptr[q] + r the row, counted within query q, that has rank r.
     rank
@@ -153,36 +155,68 @@ class Ranking:
         Borders of the parts of the work that threads share.
     kernels, threads
         The module whose loops are to be used, and how many threads they may use.
+    arrays
+        The module of whole-array operations, CuPy, that is to be used where a kernel has that form; None for loops.
     round
         Rounds of the training so far: what is drawn at random depends on it and on a seed, on nothing else.
     """
 
-    def __init__(self, queries: Queries, kernels: ModuleType, threads: int = 1) -> None:
+    def __init__(
+        self, queries: Queries, kernels: ModuleType, threads: int = 1, outputs: int = 1, arrays: Any = None
+    ) -> None:
         n = len(queries)
-        self.kernels, self.threads = kernels, threads
+        self.kernels, self.threads, self.arrays = kernels, threads, arrays
         self.round = 0
-        self.scores = np.zeros(n)
+        self.outputs = np.zeros((outputs, n))
+        self.scores = self.outputs[0]
         self.ptr = queries.ptr
         if self.ptr is not None:
             self.parts = kernels.split(self.ptr, threads)
             self.order = (np.arange(n) - np.repeat(self.ptr[:-1], np.diff(self.ptr))).astype(np.int32)
             self.rank = self.order.copy()
+        self._below: dict[bool | str, npt.NDArray[np.int32]] = {}
+        self._fresh: set[bool | str] = set()  # of those, the ones for the scores there are now
 
     def update(self, scores: npt.NDArray[Any], ranked: bool) -> None:
-        """Take a copy of new scores, which must be finite, and sort them if the order is wanted."""
-        if scores.shape != self.scores.shape:
+        """Take a copy of new scores, which must be finite, and sort them if the order is wanted.
+
+        Several a row are an (n, outputs) array, or one after the other, as LightGBM 3.3 has them.
+        """
+        k, n = self.outputs.shape
+        if k > 1 and scores.shape == (n * k,):
+            scores = scores.reshape(k, n).T
+        if scores.shape != ((n,) if k == 1 else (n, k)):
+            found = f"a row wanted, found an array of shape {scores.shape} for {n} rows"
+            if k > 1:
+                raise ValueError(f"scores: {k} {found}: set num_class={k} in the parameters")
             raise ValueError(
-                f"scores: one a row wanted, found an array of shape {scores.shape} for {len(self.scores)} rows"
-                + (" (is num_class or a multi-output label set?)" if scores.ndim == 2 else "")
+                f"scores: one {found}" + (" (is num_class or a multi-output label set?)" if scores.ndim == 2 else "")
             )
-        self.scores[:] = scores
-        require_finite("scores", self.scores)
+        self.outputs[:] = scores.T
+        for output in self.outputs:
+            require_finite("scores", output)
+        self._fresh.clear()
         if ranked:
             self.kernels.rank(self.scores, self.ptr, self.order, self.rank, self.parts)
+
+    def below(self, within_group: bool | str, members: npt.NDArray[np.int32], ptr: Ints) -> npt.NDArray[np.int32]:
+        """(n,): how many rows of its group have a lower score, found once a round for each kind of groups.
+
+        members: (n,) the rows, group by group; ptr: borders of the groups among them. Both go with `within_group`.
+        """
+        from lambda_objectives.kernels.ordering import below
+
+        if within_group not in self._below:
+            self._below[within_group] = np.empty(len(members), np.int32)
+        if within_group not in self._fresh:
+            below(self.scores, members, ptr, self._below[within_group], self.threads)
+            self._fresh.add(within_group)
+        return self._below[within_group]
 
     def shifted(self, by: Vector) -> Ranking:
         """The ranking at other scores: these plus something."""
         other = copy.copy(self)
+        other._below, other._fresh = {}, set()
         other.scores = self.scores + by
         if self.ptr is not None:
             other.order, other.rank = self.order.copy(), self.rank.copy()

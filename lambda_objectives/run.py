@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from lambda_objectives.arrays import require_finite
 from lambda_objectives.queries import Queries, Ranking
-from lambda_objectives.specs import Round, Spec, Weights, as_spec
-from lambda_objectives.terms import Floats, Learning, Reading, mass
+from lambda_objectives.specs import Coupling, Round, Spec, Weights, as_spec
+from lambda_objectives.terms import Choosy, Floats, Learning, Reading, mass
 
 STATE_VERSION = 3
 
@@ -32,7 +32,7 @@ class Work(NamedTuple):
     prepared: list[Any]  # of each term
     ranking: Ranking
     masses: tuple[float, ...]  # what the value of each term is multiplied by in its gradient
-    parts: npt.NDArray[Any]  # (terms, 2, n): gradient and Hessian of each term
+    parts: npt.NDArray[Any]  # (terms, 2, outputs x n): gradient and Hessian of each term
     total: list[npt.NDArray[Any]]  # their weighted sum, once there is need of one
 
 
@@ -53,6 +53,8 @@ class Run:
         float32, as the boosters take gradients, or float64 for exact work.
     kernels
         The module whose loops are used; None for the compiled ones.
+    arrays
+        CuPy, to compute dependence on a GPU; None for the loops.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class Run:
         threads: int | None = None,
         dtype: npt.DTypeLike = np.float32,
         kernels: ModuleType | None = None,
+        arrays: Any = None,
     ) -> None:
         if kernels is None:
             kernels = import_module("lambda_objectives.kernels.cpu")  # not before it is needed: it imports numba
@@ -72,9 +75,10 @@ class Run:
 
             threads = get_num_threads()
         self.spec = as_spec(spec)
-        self.kernels, self.threads, self.dtype = kernels, threads, dtype
+        self.kernels, self.threads, self.dtype, self.arrays = kernels, threads, dtype, arrays
         self.needs_order = any(term.needs_order for term in self.spec.terms)
         self.names = _unique([term.name for term in self.spec.terms])
+        self.outputs = int(getattr(self.spec.terms[0], "outputs", 1))  # scores of a row
         self.history: dict[str, list[float]] = {}
         self.last: dict[str, Reading] = {}  # of the round that was logged last
         self.begun = self.rounds = 0  # rounds behind it: when it was made, and now
@@ -100,9 +104,9 @@ class Run:
         self.work: Work | None = Work(
             queries,
             [term.prepare(queries, self.dtype) for term in self.spec.terms],
-            Ranking(queries, self.kernels, self.threads),
+            Ranking(queries, self.kernels, self.threads, self.outputs, self.arrays),
             tuple(mass(term, queries) for term in self.spec.terms),
-            np.zeros((len(self.spec.terms), 2, len(queries)), self.dtype),
+            np.zeros((len(self.spec.terms), 2, self.outputs * len(queries)), self.dtype),
             [],
         )
         for name, term, prepared in zip(self.names, self.spec.terms, self.work.prepared, strict=True):
@@ -137,16 +141,18 @@ class Run:
         """
         work = self._work
         self.before = self.state
+        found = self._gradients(work, scores, learn=True)
         if not self.history:
-            self.spec.check(work.queries)
-        costs = self._gradients(work, scores, learn=True)
-        readings, round = self._readings(work, costs)
+            self._check(work)
+        readings, round = self._readings(work, *found)
         weights, self.rule_state, log = self.spec.advance(self.rule_state, round._replace(watched=self.watched))
         grad, hess = self._weighted(work, weights)
         require_finite("gradient (scores or weights too large?)", grad)
         self.curvature = require_finite("Hessian (scores or weights too large?)", hess)
         self.record(readings | {name: Reading(value, name.startswith("margin/")) for name, value in log.items()})
         self.rounds += 1
+        if self.outputs > 1 and scores.ndim > 1:
+            return grad.reshape(self.outputs, -1).T, hess.reshape(self.outputs, -1).T
         return grad, hess
 
     def evaluate(self, scores: npt.NDArray[Any], state: Any = None) -> dict[str, Reading]:
@@ -155,7 +161,7 @@ class Run:
         By the state of a rule, that of the training a data set is watched in, or the run's own.
         """
         work = self._work
-        readings, round = self._readings(work, self._gradients(work, scores))
+        readings, round = self._readings(work, *self._gradients(work, scores))
         self.seen = round
         return readings | self.spec.readings(self.rule_state if state is None else state, round)
 
@@ -175,21 +181,29 @@ class Run:
         """The reading that early stopping watches: the first term's metric, or its cost where it has none."""
         work = self._work
         readings = self.spec.terms[0].readings(work.prepared[0], work.ranking)
-        return next(iter(readings), f"cost/{self.names[0]}")
+        return self.spec.watch(next(iter(readings), f"cost/{self.names[0]}"))
 
     @property
     def _work(self) -> Work:
         assert self.work is not None, "released"
         return self.work
 
-    def _gradients(self, work: Work, scores: npt.NDArray[Any], learn: bool = False) -> list[float]:
-        """Fill the gradients of every term and return the terms' values."""
+    def _check(self, work: Work) -> None:
+        """Refuse training data that the spec or one of its terms can do nothing with."""
+        self.spec.check(work.queries)
+        for term, prepared in zip(self.spec.terms, work.prepared, strict=True):
+            if isinstance(term, Choosy):
+                term.check(prepared)
+
+    def _gradients(
+        self, work: Work, scores: npt.NDArray[Any], learn: bool = False
+    ) -> tuple[list[float], Coupling | None]:
+        """Fill the gradients of every term; return the terms' values, and how the spec has coupled the terms."""
         work.ranking.update(scores, self.needs_order)
         work.ranking.round = self.rounds
         values = []
-        for name, term, prepared, (grad, hess) in zip(
-            self.names, self.spec.terms, work.prepared, work.parts, strict=True
-        ):
+        for name, term, prepared, part in zip(self.names, self.spec.terms, work.prepared, work.parts, strict=True):
+            grad, hess = part[:, : getattr(term, "outputs", 1) * len(work.queries)]
             if isinstance(term, Learning) and learn:
                 value, self.term_states[name] = term.learn(
                     prepared, work.ranking, self.term_states[name], grad, hess
@@ -197,9 +211,9 @@ class Run:
             else:
                 value = term.gradient(prepared, work.ranking, grad, hess)
             values.append(value)
-        return values
+        return values, self.spec.couple(work.queries, work.prepared, work.ranking, work.parts, values)
 
-    def _readings(self, work: Work, costs: list[float]) -> tuple[dict[str, Reading], Round]:
+    def _readings(self, work: Work, costs: list[float], coupling: Coupling | None) -> tuple[dict[str, Reading], Round]:
         """All there is to say of the terms at the ranking's scores, and the same as rules want it."""
         readings: dict[str, Reading] = {}
         metrics = []
@@ -211,7 +225,7 @@ class Run:
             for own, reading in owns.items():
                 readings[name if own == term.name else own] = reading
             metrics.append(next((reading.value for reading in owns.values() if reading.maximise), math.nan))
-        return readings, Round(self.rounds, costs, metrics, work.masses, self.planned, self.rate)
+        return readings, Round(self.rounds, costs, metrics, work.masses, self.planned, self.rate, coupling=coupling)
 
     def _weighted(self, work: Work, weights: Weights) -> tuple[Floats, Floats]:
         """Sum of the terms' gradients and Hessians, each times its weight."""
@@ -227,7 +241,7 @@ class Run:
 
 def _plain(round: Round) -> dict[str, Any]:
     """A round as JSON can hold it, which has no NaN."""
-    return round._asdict() | {"metrics": [None if math.isnan(m) else m for m in round.metrics]}
+    return round._asdict() | {"metrics": [None if math.isnan(m) else m for m in round.metrics], "coupling": None}
 
 
 def check_state(spec: Spec, state: Any) -> None:

@@ -56,8 +56,21 @@ def attach(data: xgboost.DMatrix, columns: dict[str, Any], qid: Any) -> xgboost.
         data.set_float_info(CARRIERS[0], (row % 2**24).astype(np.float32))
         data.set_float_info(CARRIERS[1], (number * 256 + row // 2**24).astype(np.float32))
         _carried[number] = attached
-    attached.labels = data.get_label()
+    attached.labels = _labels(data)
     return data
+
+
+def _labels(data: xgboost.DMatrix) -> Any:
+    """One label a row: of several outputs that share one, written once for each, the first."""
+    labels, n = data.get_label(), data.num_row()
+    if n and labels.size > n and labels.size % n == 0:
+        columns = labels.reshape(n, -1)
+        if not (columns == columns[:, :1]).all():
+            raise ValueError(
+                f"label: one a row wanted, the matrix has {columns.shape[1]} for each of {n} rows, which differ"
+            )
+        labels = np.ascontiguousarray(columns[:, 0])
+    return labels
 
 
 def _carried_rows(low: Any, high: Any, n: int) -> tuple[int, Any] | None:
@@ -73,7 +86,7 @@ def _carried_rows(low: Any, high: Any, n: int) -> tuple[int, Any] | None:
 def read(data: xgboost.DMatrix, needs_queries: bool) -> Queries:
     """Read labels, queries, weights and columns of a DMatrix, or of the part of one that cross-validation makes."""
     n = data.num_row()
-    labels = data.get_label()
+    labels = _labels(data)
     if labels.size != n:
         raise ValueError(f"label: one a row wanted, the matrix has {labels.size} for {n} rows")
     columns = columns_of(data)
@@ -183,9 +196,12 @@ def rounds(booster: Any) -> int:
 
 def metrics(readings: dict[str, Reading], primary: str) -> list[tuple[str, float]]:
     """As custom_metric returns them. XGBoost's EarlyStopping watches the last one and guesses from its name which way
-    is better: the primary comes last if it would guess right, else the primary's cost.
+    is better: the primary comes last if it would guess right, else its cost.
     """
-    watched = primary if primary.startswith(MAXIMISED) == readings[primary].maximise else f"cost/{primary}"
+    kind, _, name = primary.rpartition("/")
+    candidates = (primary, f"cost/{primary}", f"{kind}/cost/{name}")
+    right = (c for c in candidates if c in readings and c.startswith(MAXIMISED) == readings[c].maximise)
+    watched = next(right, None)
     names = sorted(readings, key=lambda name: name == watched)
     return [(name, readings[name].value) for name in names]
 

@@ -210,3 +210,19 @@ def pulls(weights, scores, sigma=1.0):
             hess[row] += sigma**2 * weight * sigmoid(-x) * sigmoid(x)
         cost += weight * softplus(-x)
     return grad, hess, cost
+
+
+def standardised(control):
+    """Less its mean, over its population standard deviation."""
+    return (control - control.mean()) / control.std()
+
+
+def dcov2(x, y):
+    """Unbiased squared distance covariance and its slope in x, by n x n matrices; equal x on neither side."""
+    n = len(x)
+    a, b, sign = abs(x[:, None] - x), abs(y[:, None] - y), (x[:, None] > x) * 1.0 - (x[:, None] < x)
+    rows = b.sum(1)
+    value = (a * b).sum() - 2 * (a.sum(1) @ rows) / (n - 2) + a.sum() * b.sum() / ((n - 1) * (n - 2))
+    slope = 2 * (sign * b).sum(1) - 2 * (sign * (rows[:, None] + rows)).sum(1) / (n - 2)
+    slope += 2 * sign.sum(1) * b.sum() / ((n - 1) * (n - 2))
+    return value / (n * (n - 3)), slope / (n * (n - 3))

@@ -29,6 +29,7 @@ OWN_WAYS = [  # peers that do not keep to what we promise: a query's weight that
     lo.compat.xgboost(),
     lo.compat.xgboost("rank:pairwise", lambdarank_score_normalization=False),
 ]
+COUNTS = [lo.Poisson(), lo.Gamma(label="share"), lo.Tweedie(1.3, label="other")]  # their mean is e^score
 TERMS = [
     *[lo.LambdaRank(metric) for metric in METRICS],
     lo.LambdaRank(lo.ERR(), truncation=2, score_gap_norm=True, log_norm=True, label_difference=True),
@@ -58,6 +59,8 @@ TERMS = [
     lo.SquaredError(),
     lo.SquaredError(label="other"),
     lo.LogLoss(label="share"),
+    lo.Pearson(),
+    *COUNTS,
 ]
 RANK, OTHER, SHARE = lo.LambdaRank(lo.NDCG(3)), lo.RankNet(label="other"), lo.LogLoss(label="share")
 LAGRANGIANS = [  # with multipliers above 0 from the first round on, where bounds are broken
@@ -68,8 +71,14 @@ LAGRANGIANS = [  # with multipliers above 0 from the first round on, where bound
     lo.AugmentedLagrangian(RANK, [lo.Constraint(SHARE, 0.5, relative=True)], mu=2.0, start=0, rounds=9),
     lo.AugmentedLagrangian(RANK, [lo.Constraint(SHARE, 0.1)], "carry", follow="valid"),
 ]
+DECORRELATED = [
+    lo.Decorrelated(RANK, "other", 2.0, within_group=True),
+    lo.Decorrelated(lo.SquaredError(), ["other", lo.DistanceCovariance("share", True)], 1.5, [1.0, 2.0], True),
+    lo.Decorrelated(lo.Pearson(), ["other"], 3.0, within_group=True, damp=True),
+]
 SPECS = [
     *TERMS,
+    *DECORRELATED,
     lo.WeightedSum([RANK, OTHER, SHARE], [1.0, 0.5, 2.0]),
     lo.WeightedSum([RANK, lo.DistanceCovariance("other", True)], [1.0, 2.0]),
     lo.AugmentedLagrangian(lo.SquaredError(), [lo.Constraint(lo.DistanceCovariance("other", "share"), 0.0)], "carry"),
@@ -110,6 +119,12 @@ def test_gradient(spec, data):
     if spec in LAGRANGIANS and OTHER in spec.terms:  # a bound on a column that differs nowhere is refused
         ends = np.cumsum(sizes)
         assume(any(np.ptp(given_columns["other"][a - n : a]) > 0 for a, n in zip(ends, sizes, strict=True)))
+    assume(spec not in COUNTS or np.abs(scores).max(initial=0.0) < 30)
+    if spec in DECORRELATED:  # controls of no use to any group are refused
+        for term in spec.terms[1:]:
+            ends = np.cumsum(sizes)
+            groups = [np.sort(given_columns[term.control][a - n : a]) for a, n in zip(ends, sizes, strict=True)]
+            assume(any(len(c) >= 4 and c[1] < c[-2] for c in groups))
     before = [scores.copy(), labels.copy(), sizes.copy()]
     grad, hess = lo.gradient(spec, scores, labels, group=sizes, columns=given_columns)
     for array, kept in zip((scores, labels, sizes), before, strict=True):

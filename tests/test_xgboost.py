@@ -619,7 +619,7 @@ def test_several_outputs_are_refused():
 
 
 def test_several_labels_a_row_are_refused():
-    with pytest.raises(ValueError, match="label: one a row"):
+    with pytest.raises(ValueError, match="one a row wanted"):
         fit(lo.Objective(SPEC), xgb.DMatrix(TRAIN.X, np.column_stack([TRAIN.y, TRAIN.y]), qid=TRAIN.qid))
 
 

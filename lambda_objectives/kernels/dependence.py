@@ -1,108 +1,279 @@
-"""Unbiased squared distance covariance and its gradient, group by group, in O(n log n).
+"""Slopes of the unbiased squared distance covariance, group by group, in O(n log n).
 
-The rows of a group lie by ascending control, so that a row's place is the rank of its control. In the order of the
-predictions these places are a permutation P. All that is not a prefix sum is, for each row, how many of the rows before
-it in P have a smaller place, and the sum of their controls. Both come from one sweep per five bits of the place, from
-the top: a block holds the rows that agree in the higher bits, in the order of the predictions; going through it keeps,
-for each of 32 digits, count and sum of the rows seen with a smaller digit, and hands the rows on to 32 blocks, whose
-borders are known because P is a permutation.
+The rows of a group lie by ascending control y, and each knows its `below`: how many rows of its group have a lower
+score, the same for tied ones. With weights u and s_ij the sign of score i less score j, all that is not a prefix sum
+over the scores is
+
+    S_i = sum_j s_ij u_j |y_i - y_j|
+
+and that follows from the weight, and the weight times y, of the rows of lower control with a lower score. One sweep by
+ascending control finds these in a tree over `below`, each node of which holds, for every digit 0 .. 7, the sums over
+all smaller ones: read once and added to without a branch. Rows with equal scores never meet in it.
+
+A large group is cut by `below` into blocks whose trees fit into the cache. A first sweep counts whole blocks, by pieces
+of the rows; then every block is finished by itself. Pieces and blocks depend on the group alone, whoever works on them.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 from lambda_objectives.kernels.compiled import compiled
-from lambda_objectives.kernels.ordering import rank as sort_by_score
-from lambda_objectives.kernels.threads import run_parts
+from lambda_objectives.kernels.ordering import LARGE, PIECE, shares
+from lambda_objectives.kernels.threads import longest, run_parts, scratch
 
-BITS = 5
-DIGITS = 1 << BITS
-
-
-@compiled(fastmath=False)
-def _smaller_before(places, control, n, count, total, there, here):
-    """For each place: how many of the places before it in `places` are smaller, and the sum of their controls."""
-    for p in range(n):
-        count[p], total[p] = 0, 0.0
-    counts, sums, begin = np.empty(DIGITS, np.int64), np.empty(DIGITS), np.empty(DIGITS, np.int64)
-    for k in range(n):
-        here[k] = places[k]
-    shift = 0
-    while (1 << (shift + BITS)) < n:
-        shift += BITS
-    while shift >= 0:
-        for block in range(0, n, 1 << (shift + BITS)):
-            for d in range(DIGITS):
-                counts[d], sums[d], begin[d] = 0, 0.0, block + (d << shift)
-            for k in range(block, min(block + (1 << (shift + BITS)), n)):
-                p = here[k]
-                digit = (p >> shift) & (DIGITS - 1)
-                count[p] += counts[digit]
-                total[p] += sums[digit]
-                y = control[p]
-                for d in range(DIGITS):  # without a branch: one vector instruction for several digits
-                    above = d > digit
-                    counts[d] += above
-                    sums[d] += y if above else 0.0
-                there[begin[digit]] = p
-                begin[digit] += 1
-        here, there = there, here
-        shift -= BITS
+BITS = 4
+FAN = 1 << BITS
+BLOCK_BITS = 11  # scores in a block of a large group
+BATCH = 1024  # rows that are swept before they are sorted into their blocks
 
 
-@compiled(fastmath=False)
-def _dependence_part(first, last, longest, scores, control, sums, factor, ptr, order, gradient, value):
-    """Gradient of each row, by place, times the group's factor; the group's value."""
-    count, total = np.empty(longest, np.int64), np.empty(longest)
-    there, here = np.empty(longest, np.int64), np.empty(longest, np.int64)
-    for g in range(first, last):
-        a = ptr[g]
-        n = ptr[g + 1] - a
-        value[g] = 0.0
-        if factor[g] == 0.0:
-            for p in range(a, a + n):
-                gradient[p] = 0.0
-            continue
-        y, b, places = control[a : a + n], sums[a : a + n], order[a : a + n]
-        _smaller_before(places, y, n, count, total, there, here)
-        all_b = 0.0
-        for p in range(n):
-            all_b += b[p]
-        scale = 1.0 / (n * (n - 3.0))
-        start = scores[a + places[n // 2]]  # the value does not depend on the origin, its rounding does
-        before_y, before_b, k = 0.0, 0.0, 0
-        while k < n:
-            end, run_y, run_b = k, 0.0, 0.0
-            while end < n and scores[a + places[end]] == scores[a + places[k]]:
-                run_y += y[places[end]]
-                run_b += b[places[end]]
-                end += 1
-            side = k - (n - end)  # rows below less rows above
-            below_b, above_b = before_b, all_b - before_b - run_b
-            seen_y = 0.0
-            for t in range(k, end):  # tied rows lie by ascending control, and count on neither side
-                p = places[t]
-                m = t - k
-                before = y[p] * (2 * count[p] - t) + before_y + seen_y - 2 * total[p] - (y[p] * m - seen_y)
-                tied = y[p] * m - seen_y + (run_y - seen_y - y[p]) - y[p] * (end - t - 1)
-                push = 2.0 * (2.0 * before + tied - b[p])
-                push -= 2.0 * (side * b[p] + below_b - above_b) / (n - 2.0)
-                push += 2.0 * side * all_b / ((n - 1.0) * (n - 2.0))
-                push *= scale
-                value[g] += push * (scores[a + p] - start)
-                gradient[a + p] = factor[g] * push
-                seen_y += y[p]
-            before_y += run_y
-            before_b += run_b
-            k = end
+class Control(NamedTuple):
+    """A control and what follows from it, the rows of a group by ascending control; u_0 are the weights, u_1 squared.
 
+    The slope of group g's statistic is
 
-def distance_covariance(scores, control, sums, factor, ptr, order, rank, gradient, value, parts):
-    """Write each group's unbiased squared distance covariance into value, its gradient x factor into gradient.
+        2 w_i {(a0 + a1 w_i) S_i[u_0] + (b0 + b1 w_i) S_i[u_1] + (e - r_i / 2) sum_j s_ij w_j - sum_j s_ij w_j r_j / 2}
 
-    scores, control, sums (of the distances of each control to all of its group), gradient: (n,), the rows of a group
-    by ascending control. order, rank: last round's, or any. Groups with factor 0 are left out.
+    with r_i = (c0 + c1 w_i) sums[0, i].
     """
-    # ranks go from the best score down: of the scores turned round, that is from the least one up, ties by place
-    sort_by_score(-scores, ptr, order, rank, parts)
-    longest = int(np.diff(ptr).max(initial=0))
-    run_parts(_dependence_part, parts, longest, scores, control, sums, factor, ptr, order, gradient, value)
+
+    rows: np.ndarray  # (n,) int32: which row lies at each place
+    ptr: np.ndarray  # (G + 1,) borders of the groups
+    values: np.ndarray  # (n,)
+    weights: np.ndarray  # (n,) by row, or (1,) for the same everywhere
+    sums: np.ndarray  # (1 or 2, n): of the distances to all others, with weights u_k; one where b0 = b1 = 0
+    constants: np.ndarray  # (G, 9): a0, a1, b0, b1, c0, c1, e, then the sums of w and of w r
+    factor: np.ndarray  # (G,) multiplies the slopes; 0 for groups that are left out
+
+
+@compiled(fastmath=False)
+def _levels(size):
+    """Where each level of a tree over `size` digits begins, from the leaves up, and its length."""
+    levels = 1
+    while (1 << (BITS * levels)) < size:
+        levels += 1
+    begin = np.zeros(levels + 1, np.int64)
+    for level in range(levels):
+        begin[level + 1] = begin[level] + 2 * FAN * (((size - 1) >> (BITS * (level + 1))) + 1)
+    return begin
+
+
+@compiled(fastmath=False)
+def _add(tree, begin, digit, weight, moment):
+    """Add to all above a digit."""
+    for level in range(len(begin) - 1):
+        at = begin[level] + 2 * FAN * (digit >> BITS)
+        for d in range((digit & (FAN - 1)) + 1, FAN):
+            tree[at + d] += weight
+            tree[at + FAN + d] += moment
+        digit >>= BITS
+
+
+@compiled(fastmath=False)
+def _sweep(digits, values, weights, tree, begin, found):
+    """Add to `found` of each row: the sum over those before it with a smaller digit of weight x difference of values.
+
+    The rows lie by ascending value.
+    """
+    for k in range(len(digits)):
+        digit, weight, moment = digits[k], 0.0, 0.0
+        u, uy = weights[k], weights[k] * values[k]
+        for level in range(len(begin) - 1):
+            at = begin[level] + 2 * FAN * (digit >> BITS)
+            low = digit & (FAN - 1)
+            weight += tree[at + low]
+            moment += tree[at + FAN + low]
+            node = tree[at : at + 2 * FAN]
+            for d in range(2 * FAN):  # one loop, without a branch: vector instructions
+                node[d] += (u if d < FAN else uy) if d & (FAN - 1) > low else 0.0
+            digit >>= BITS
+        found[k] += values[k] * weight - moment
+
+
+@compiled(fastmath=False)
+def _finish(c, g, digits, rows, values, pull, found, before, tree, table, u, slopes):
+    """Slopes of the rows of a block of neighbouring scores, which are counted from 0 in `digits`.
+
+    pull: r_i. found: (1 or 2, rows) what earlier sweeps have found, less a quarter of the sums. before: (5,) sums over
+    all scores below the block of w, w y, w r, w^2, w^2 y. tree, table (4, size) and u are scratch.
+    """
+    weights, constants, factor = c.weights, c.constants, c.factor
+    a0, a1, b0, b1, _, _, e, all_w, all_r = constants[g]
+    step, n, size = 1 if len(weights) > 1 else 0, len(digits), table.shape[1]
+    begin = _levels(size)
+    half, moment, side, half_r = table[0], table[1], table[2], table[3]
+    for k in range(len(found)):
+        signed = found[k]
+        tree[: begin[-1]] = 0.0
+        half[:], moment[:] = 0.0, 0.0
+        for i in range(n):
+            w = weights[step * rows[i]]
+            u[i] = w * w if k else w
+            half[digits[i]] -= u[i] / 2
+            moment[digits[i]] -= u[i] * values[i] / 2
+        _sweep(digits, values, u, tree, begin, signed)
+        low, low_y = before[3 * k], before[3 * k + 1]
+        for d in range(size):  # from here on: less what is below, and half of what is tied
+            own, own_y = half[d], moment[d]
+            half[d] -= low
+            moment[d] -= low_y
+            low -= 2 * own
+            low_y -= 2 * own_y
+        if k == 0:
+            for d in range(size):
+                side[d] = -2 * half[d] - all_w
+        for i in range(n):  # tied rows come by ascending control, and count on neither side
+            d = digits[i]
+            signed[i] = 4 * signed[i] + 2 * (values[i] * half[d] - moment[d])
+            half[d] += u[i]
+            moment[d] += u[i] * values[i]
+    half_r[:] = 0.0
+    for i in range(n):
+        half_r[digits[i]] += weights[step * rows[i]] * pull[i] / 2
+    low = before[2] - all_r / 2
+    for d in range(size):
+        own = half_r[d]
+        half_r[d] += low
+        low += 2 * own
+    for i in range(n):
+        w, d = weights[step * rows[i]], digits[i]
+        push = (a0 + a1 * w) * found[0, i] + (e - pull[i] / 2) * side[d] - half_r[d]
+        if len(found) > 1:
+            push += (b0 + b1 * w) * found[1, i]
+        slopes[rows[i]] = 2 * w * factor[g] * push
+
+
+@compiled(fastmath=False)
+def _small_part(first, last, most, c, below, slopes):
+    all_rows, ptr, values, weights, sums, factor = c.rows, c.ptr, c.values, c.weights, c.sums, c.factor
+    step = 1 if len(weights) > 1 else 0
+    digits, pull, u = np.empty(most, np.int32), np.empty(most), np.empty(most)
+    tree, table, found = np.empty(4 * most + 8 * FAN), np.empty(4 * most), np.empty((len(sums), most))
+    before = np.zeros(5)
+    for g in range(first, last):
+        a, n = ptr[g], ptr[g + 1] - ptr[g]
+        if n == 0 or n >= LARGE:
+            continue
+        rows = all_rows[a : a + n]
+        if factor[g] == 0.0:
+            for row in rows:
+                slopes[row] = 0.0
+            continue
+        c0, c1 = c.constants[g, 4], c.constants[g, 5]
+        for i in range(n):
+            digits[i] = below[rows[i]]
+            pull[i] = (c0 + c1 * weights[step * rows[i]]) * sums[0, a + i]
+            for k in range(len(sums)):
+                found[k, i] = -0.25 * sums[k, a + i]
+        _finish(
+            c, g, digits[:n], rows, values[a : a + n], pull, found, before, tree, table[: 4 * n].reshape(4, n), u,
+            slopes,
+        )  # fmt: skip
+
+
+@compiled(fastmath=False)
+def _count_blocks(first, last, c, g, below, places, counts, totals):
+    """How many rows of a piece fall into each block, and the sums that `_finish` wants of those before it.
+
+    `places` takes, by ascending control, how many rows have a lower score.
+    """
+    rows, ptr, values, weights, sums = c.rows, c.ptr, c.values, c.weights, c.sums
+    a, end = ptr[g], ptr[g + 1]
+    c0, c1 = c.constants[g, 4], c.constants[g, 5]
+    step = 1 if len(weights) > 1 else 0
+    for piece in range(first, last):
+        for p in range(a + piece * PIECE, min(a + (piece + 1) * PIECE, end)):
+            places[p - a] = below[rows[p]]
+            block = places[p - a] >> BLOCK_BITS
+            w, y = weights[step * rows[p]], values[p]
+            counts[piece, block] += 1
+            totals[piece, block, 0] += w
+            totals[piece, block, 1] += w * y
+            totals[piece, block, 2] += w * (c0 + c1 * w) * sums[0, p]
+            if len(sums) > 1:
+                totals[piece, block, 3] += w * w
+                totals[piece, block, 4] += w * w * y
+
+
+@compiled(fastmath=False)
+def _fill_blocks(first, last, c, g, places, starts, before, digits, rows, values, pull, found):
+    """Sweep the blocks over a piece of the rows, given what the pieces before it held, and sort its rows by block."""
+    all_rows, ptr, control, weights, sums = c.rows, c.ptr, c.values, c.weights, c.sums
+    a, end = ptr[g], ptr[g + 1]
+    c0, c1 = c.constants[g, 4], c.constants[g, 5]
+    step = 1 if len(weights) > 1 else 0
+    begin = _levels(starts.shape[1])
+    tree = np.empty((len(found), begin[-1]))
+    block, u, own = np.empty(BATCH, np.int32), np.empty(BATCH), np.empty((len(found), BATCH))
+    for piece in range(first, last):
+        for k in range(len(found)):
+            tree[k] = 0.0
+            for b in range(starts.shape[1]):
+                _add(tree[k], begin, b, before[piece, b, 3 * k], before[piece, b, 3 * k + 1])
+        at_piece, to = starts[piece], min(a + (piece + 1) * PIECE, end)
+        for p in range(a + piece * PIECE, to, BATCH):
+            n = min(BATCH, to - p)
+            for i in range(n):
+                block[i] = places[p - a + i] >> BLOCK_BITS
+            for k in range(len(found)):
+                for i in range(n):
+                    w = weights[step * all_rows[p + i]]
+                    u[i] = w * w if k else w
+                    own[k, i] = -0.25 * sums[k, p + i]
+                _sweep(block[:n], control[p : p + n], u, tree[k], begin, own[k])
+            for i in range(n):
+                row, at = all_rows[p + i], at_piece[block[i]]
+                at_piece[block[i]] = at + 1
+                digits[at] = places[p - a + i] & ((1 << BLOCK_BITS) - 1)
+                rows[at], values[at] = row, control[p + i]
+                pull[at] = (c0 + c1 * weights[step * row]) * sums[0, p + i]
+                for k in range(len(found)):
+                    found[k, at] = own[k, i]
+
+
+@compiled(fastmath=False)
+def _finish_blocks(first, last, most, c, g, borders, before, digits, rows, values, pull, found, slopes):
+    size = 1 << BLOCK_BITS
+    tree, table, u = np.empty(4 * size + 8 * FAN), np.empty((4, size)), np.empty(most)
+    for b in range(first, last):
+        i, end = borders[b], borders[b + 1]
+        _finish(
+            c, g, digits[i:end], rows[i:end], values[i:end], pull[i:end], found[:, i:end], before[b], tree, table, u,
+            slopes,
+        )  # fmt: skip
+
+
+def dependence_slopes(control, below, slopes, threads=1):
+    """Write the slope of each row times its group's factor; below: as `ordering.below` finds it for these groups."""
+    sizes = np.diff(control.ptr)
+    small = int(sizes[sizes < LARGE].max(initial=0))
+    run_parts(_small_part, shares(control.ptr, threads), small, control, below, slopes)
+    for g in np.flatnonzero(sizes >= LARGE):
+        if control.factor[g] == 0.0:
+            slopes[control.rows[control.ptr[g] : control.ptr[g + 1]]] = 0.0
+        else:
+            _large(control, int(g), below, slopes, threads)
+
+
+def _large(control, g, below, slopes, threads):
+    n = int(control.ptr[g + 1] - control.ptr[g])
+    kinds = len(control.sums)
+    pieces, blocks = -(-n // PIECE), -(-n >> BLOCK_BITS)
+    parts = shares(np.minimum(np.arange(pieces + 1) * PIECE, n), threads)
+    room = scratch((7 + 2 * kinds) * n)[: (7 + 2 * kinds) * n]
+    doubles = room[: (4 + 2 * kinds) * n].view(np.float64).reshape(-1, n)
+    values, pull, found = doubles[0], doubles[1], doubles[2:]
+    places, digits, rows = room[(4 + 2 * kinds) * n :].view(np.int32).reshape(3, n)
+    counts, totals = np.zeros((pieces, blocks), np.int64), np.zeros((pieces, blocks, 5))
+    run_parts(_count_blocks, parts, control, g, below, places, counts, totals)
+    borders = np.concatenate([[0], np.cumsum(counts.sum(0))])
+    starts = borders[:-1] + np.cumsum(counts, axis=0) - counts
+    earlier = np.cumsum(totals, axis=0) - totals
+    run_parts(_fill_blocks, parts, control, g, places, starts, earlier, digits, rows, values, pull, found)
+    of_block = totals.sum(0)
+    lower = np.cumsum(of_block, axis=0) - of_block
+    run_parts(
+        _finish_blocks, shares(borders, threads), longest(borders), control, g, borders, lower, digits, rows, values,
+        pull, found, slopes,
+    )  # fmt: skip

@@ -12,6 +12,11 @@ A spec has
     What belongs in the history of any data set besides costs and metrics, such as margins, by the training's state.
 ``settled(state, round)``
     Whether the rule is past the rounds in which it does not ask for all that is wanted of the model.
+``couple(queries, prepared, ranking, parts, costs)``
+    Lets the gradient of one term depend on another's Hessian: changes `parts`, (terms, 2, outputs x n), and `costs` in
+    place, and returns what the rule is to know of it; None where each term stands alone.
+``watch(metric)``
+    The reading that early stopping watches, by the name of the primary's metric.
 ``check(queries)``
     Refuses training data that the rule can do nothing with.
 ``totals``
@@ -25,14 +30,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
-from lambda_objectives.queries import Queries
+from lambda_objectives.queries import Queries, Ranking
 from lambda_objectives.specs.constraints import Constraint
+from lambda_objectives.specs.decorrelated import Decorrelated
 from lambda_objectives.specs.lagrangian import AugmentedLagrangian
-from lambda_objectives.specs.rounds import Round, Weights
+from lambda_objectives.specs.rounds import Coupling, Round, Weights
 from lambda_objectives.specs.weighted import WeightedSum
 from lambda_objectives.terms import Reading, Term
 
-__all__ = ["AugmentedLagrangian", "Constraint", "Round", "Spec", "WeightedSum", "Weights", "as_spec"]
+__all__ = [
+    "AugmentedLagrangian",
+    "Constraint",
+    "Coupling",
+    "Decorrelated",
+    "Round",
+    "Spec",
+    "WeightedSum",
+    "Weights",
+    "as_spec",
+]
 
 
 class Spec(Protocol):
@@ -51,6 +67,12 @@ class Spec(Protocol):
     def readings(self, state: Any, round: Round) -> dict[str, Reading]: ...  # noqa: D102
 
     def settled(self, state: Any, round: Round) -> bool: ...  # noqa: D102
+
+    def couple(  # noqa: D102
+        self, queries: Queries, prepared: Sequence[Any], ranking: Ranking, parts: Any, costs: list[float]
+    ) -> Coupling | None: ...
+
+    def watch(self, metric: str) -> str: ...  # noqa: D102
 
     def check(self, queries: Queries) -> None: ...  # noqa: D102
 

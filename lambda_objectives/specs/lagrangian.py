@@ -12,7 +12,7 @@ import numpy as np
 
 from lambda_objectives.arrays import whole_number
 from lambda_objectives.metrics import check_number
-from lambda_objectives.queries import Queries
+from lambda_objectives.queries import Queries, Ranking
 from lambda_objectives.specs import multipliers
 from lambda_objectives.specs.constraints import Constraint
 from lambda_objectives.specs.rounds import Round, Weights
@@ -277,6 +277,13 @@ class AugmentedLagrangian:
         """Whether all constraints are asked for in full by now."""
         start, land = self._schedule(round)
         return round.number >= (land if self.update == "auto" else start)
+
+    def couple(self, queries: Queries, prepared: Any, ranking: Ranking, parts: Any, costs: list[float]) -> None:
+        """Each term stands alone."""
+
+    def watch(self, metric: str) -> str:
+        """The metric itself."""
+        return metric
 
     def check(self, queries: Queries) -> None:
         """Refuse constraints that no model could move, for nothing differs in their column."""

@@ -6,6 +6,30 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 
+class Coupling(NamedTuple):
+    """What `Decorrelated` tells its rule of a round.
+
+    Attributes
+    ----------
+    unit
+        The name of what the penalty is added to: a metric, or the cost of a loss without an exchange rate.
+    units
+        That is so many times the cost; below 0 for a metric of which more is better.
+    coefficient
+        The cost of one unit of dependence is this times the penalty's weight.
+    leanings
+        Of each control: correlation of the scores with it, whose sign says to which side they lean; NaN where none.
+    spread
+        Standard deviation of the scores.
+    """
+
+    unit: str
+    units: float
+    coefficient: float
+    leanings: tuple[float, ...]
+    spread: float
+
+
 class Round(NamedTuple):
     """The scores before a round's tree, in numbers.
 
@@ -25,6 +49,8 @@ class Round(NamedTuple):
         The learning rate.
     watched
         The same of a validation set, at the same scores; None where none has been evaluated yet.
+    coupling
+        Of `Decorrelated`: how its terms go together at these scores.
     """
 
     number: int
@@ -34,6 +60,7 @@ class Round(NamedTuple):
     planned: int | None = None
     rate: float = 0.1
     watched: Round | None = None
+    coupling: Coupling | None = None
 
 
 class Weights(NamedTuple):

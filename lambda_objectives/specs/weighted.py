@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from lambda_objectives.metrics import check_number
-from lambda_objectives.queries import Queries
+from lambda_objectives.queries import Queries, Ranking
 from lambda_objectives.specs.rounds import Round, Weights
 from lambda_objectives.terms import Reading, Term, check_term
 
@@ -73,6 +73,13 @@ class WeightedSum:
     def settled(self, state: Any, round: Round) -> bool:
         """Always."""
         return True
+
+    def couple(self, queries: Queries, prepared: Any, ranking: Ranking, parts: Any, costs: list[float]) -> None:
+        """Each term stands alone."""
+
+    def watch(self, metric: str) -> str:
+        """The metric itself."""
+        return metric
 
     def check(self, queries: Queries) -> None:
         """Any data will do."""

@@ -12,6 +12,20 @@ A term has
     Writes the gradient of (total weight x value) and its Hessian's diagonal at the ranking's scores; returns the value.
 ``readings(prepared, ranking)``
     The metrics that belong to it, by name; asked for after `gradient`, at the same scores.
+``outputs``
+    How many scores a row has: 1 unless it says so. Other terms beside it work on the first.
+
+A term that some training data are no use to has
+
+``check(prepared)``
+    Refuses them.
+
+A loss in whose unit a penalty on dependence can be told (`Decorrelated`) has besides
+
+``exchange(prepared, ranking)``
+    The rate, as an `Exchange`.
+``paid_in``
+    The name of the metric with that unit, if that is not the term's own.
 
 A value is a mean over queries for terms that work on queries, over rows for others, or where ``over_rows`` says so.
 
@@ -35,6 +49,7 @@ from lambda_objectives.arrays import whole_number
 from lambda_objectives.queries import Queries, Ranking
 
 Floats = npt.NDArray[np.floating[Any]]
+LABEL = "label"  # within_group="label": the classes of the data set's own label
 
 
 class Reading(NamedTuple):
@@ -42,6 +57,14 @@ class Reading(NamedTuple):
 
     value: float
     maximise: bool
+
+
+class Exchange(NamedTuple):
+    """What a penalty on the dependence of the predictions is, in the unit of a loss."""
+
+    units: float  # the metric is so many times the cost; below 0 for a metric of which more is better
+    outputs: npt.NDArray[np.float64]  # (n,) what the dependence is of: the scores, or a function that rises with them
+    coefficient: float  # the cost of one unit of dependence is this times the penalty's weight
 
 
 class Term(Protocol):
@@ -58,6 +81,20 @@ class Term(Protocol):
     def gradient(self, prepared: Any, ranking: Ranking, grad: Floats, hess: Floats) -> float: ...  # noqa: D102
 
     def readings(self, prepared: Any, ranking: Ranking) -> dict[str, Reading]: ...  # noqa: D102
+
+
+@runtime_checkable
+class Payable(Protocol):
+    """What `Decorrelated` asks of a loss, besides."""
+
+    def exchange(self, prepared: Any, ranking: Ranking) -> Exchange: ...  # noqa: D102
+
+
+@runtime_checkable
+class Choosy(Protocol):
+    """What a run asks of a term that some training data are no use to, besides."""
+
+    def check(self, prepared: Any) -> None: ...  # noqa: D102
 
 
 @runtime_checkable
@@ -79,6 +116,18 @@ def loops(name: str) -> ModuleType:
 def qualified(label: str | None, name: str) -> str:
     """A term's name, with the column it is about in front if that is not the data set's own label."""
     return name if label is None else f"{label}.{name}"
+
+
+def groups_of(queries: Queries, within_group: bool | str) -> npt.NDArray[np.int64]:
+    """The group of each row, from 0: one for False, the queries for True, else the values of a column or "label"."""
+    n = len(queries)
+    if within_group is False:
+        return np.zeros(n, np.int64)
+    if within_group is True:
+        ptr = queries.borders
+        return np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
+    values: Any = queries.column(None if within_group == LABEL else within_group, "within_group")
+    return np.unique(values, return_inverse=True)[1].reshape(n)
 
 
 def mass(term: Term, queries: Queries) -> float:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from lambda_objectives.arrays import Vector
 from lambda_objectives.metrics import check_number
 from lambda_objectives.queries import Queries, Ranking, weighted_mean
-from lambda_objectives.terms import Floats, Reading, check_column, qualified
+from lambda_objectives.terms import Exchange, Floats, Reading, check_column, qualified
 from lambda_objectives.terms.losses import Prepared
 
 
@@ -73,6 +73,10 @@ class Poisson:
         """Return the mean deviance."""
         return {self.name: Reading(2.0 * self._value(prepared, ranking), False)}
 
+    def exchange(self, prepared: Prepared, ranking: Ranking) -> Exchange:
+        """Dependence of the mean: its slope is the Hessian."""
+        return Exchange(2.0, _exp(ranking.scores), 0.5)
+
     def _value(self, prepared: Prepared, ranking: Ranking) -> float:
         y, s = prepared.labels, ranking.scores
         return weighted_mean(y * (_log(y) - s) - y + _exp(s), prepared.weights)
@@ -132,6 +136,10 @@ class Gamma:
     def readings(self, prepared: Prepared, ranking: Ranking) -> dict[str, Reading]:
         """Return the mean deviance."""
         return {self.name: Reading(2.0 * self._value(prepared, ranking), False)}
+
+    def exchange(self, prepared: Prepared, ranking: Ranking) -> Exchange:
+        """Dependence of the scores: the Hessian is 1 where the fit is calibrated."""
+        return Exchange(2.0, ranking.scores, 0.5)
 
     def _value(self, prepared: Prepared, ranking: Ranking) -> float:
         log_ratio = _log(prepared.labels) - ranking.scores
@@ -209,6 +217,11 @@ class Tweedie:
     def readings(self, prepared: Prepared, ranking: Ranking) -> dict[str, Reading]:
         """Return the mean deviance."""
         return {self.name: Reading(2.0 * self._value(prepared, ranking), False)}
+
+    def exchange(self, prepared: Prepared, ranking: Ranking) -> Exchange:
+        """Dependence of m^(2 - rho): its slope is (2 - rho) times the Hessian where the fit is calibrated."""
+        two = 2.0 - self.rho
+        return Exchange(2.0, _exp(two * ranking.scores), 0.5 / two)
 
     def _powers(self, prepared: Prepared, ranking: Ranking) -> tuple[Vector, Vector]:
         """The two parts of the gradient: y m^(1 - rho) and m^(2 - rho)."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from lambda_objectives.arrays import Vector
 from lambda_objectives.queries import Queries, Ranking, weighted_mean
-from lambda_objectives.terms import Floats, Reading, check_column, qualified
+from lambda_objectives.terms import Exchange, Floats, Reading, check_column, qualified
 
 
 class Prepared(NamedTuple):
@@ -76,6 +76,10 @@ class SquaredError:
         error = ranking.scores - prepared.labels
         return {self.name: Reading(weighted_mean(error * error, prepared.weights), False)}
 
+    def exchange(self, prepared: Prepared, ranking: Ranking) -> Exchange:
+        """Dependence of the scores."""
+        return Exchange(2.0, ranking.scores, 0.5)
+
 
 @dataclass(frozen=True)
 class LogLoss:
@@ -128,8 +132,7 @@ class LogLoss:
     def gradient(self, prepared: Prepared, ranking: Ranking, grad: Floats, hess: Floats) -> float:
         """Write gradient and Hessian, return the value."""
         y, w = prepared
-        small = np.exp(-np.abs(ranking.scores))  # e^-|s| cannot overflow
-        p = np.where(ranking.scores > 0, 1.0, small) / (1.0 + small)
+        p, small = _logistic(ranking.scores)
         second = np.maximum(small / (1.0 + small) ** 2, 1e-16)
         grad[:] = p - y if w is None else w * (p - y)
         hess[:] = second if w is None else w * second
@@ -139,6 +142,16 @@ class LogLoss:
         """Return the mean loss."""
         return {self.name: Reading(self._value(prepared, ranking), False)}
 
+    def exchange(self, prepared: Prepared, ranking: Ranking) -> Exchange:
+        """Dependence of the probability: its slope is the Hessian."""
+        return Exchange(1.0, _logistic(ranking.scores)[0], 0.5)
+
     def _value(self, prepared: Prepared, ranking: Ranking) -> float:
         s = ranking.scores
         return weighted_mean(np.logaddexp(0.0, s) - prepared.labels * s, prepared.weights)
+
+
+def _logistic(scores: Vector) -> tuple[Vector, Vector]:
+    """1 / (1 + e^-s), and e^-|s|, which cannot overflow."""
+    small = np.exp(-np.abs(scores))
+    return np.where(scores > 0, 1.0, small) / (1.0 + small), small

@@ -1,4 +1,7 @@
-"""Distance covariance: the definition by n x n matrices, its identities, groups, what is refused, as a budget."""
+"""Distance covariance: the definition by n x n matrices, its identities, groups, options, what is refused, as a budget."""
+
+import pickle
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -6,6 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lambda_objectives as lo
+from lambda_objectives.queries import Queries
+from lambda_objectives.run import Run
+from lambda_objectives.terms.slices import SPREAD, directions
 
 
 def naive(x, y):
@@ -17,6 +23,28 @@ def naive(x, y):
     slope = 2 * (sign * b).sum(1) - 2 * (sign * (rows[:, None] + rows)).sum(1) / (n - 2)
     slope += 2 * sign.sum(1) * b.sum() / ((n - 1) * (n - 2))
     return value / (n * (n - 3)), slope / (n * (n - 3))
+
+
+def weighted(x, b, w):
+    """Value and slope with weights within the statistic, of scores and n x n distances b; equal weights: as `naive`."""
+    a, sign = abs(x[:, None] - x), np.sign(x[:, None] - x)
+    d2, d3, d4 = distinct(w)
+    sums = b @ w
+    total = w @ sums
+    r = sums * (2 / d3 + 4 * w / d4)
+    inner = b * (1 / d2 + (w[:, None] + w) / d3 + 2 * np.outer(w, w) / d4) - (r[:, None] + r) / 2 + total / d4
+    inner *= np.outer(w, w)
+    return (a * inner).sum(), 2 * (sign * inner).sum(1)
+
+
+def distinct(w):
+    """Sum of the products of the weights of 2, 3 and 4 different rows."""
+    p1, p2, p3, p4 = (np.sum(w**k) for k in (1, 2, 3, 4))
+    return (
+        p1**2 - p2,
+        p1**3 - 3 * p1 * p2 + 2 * p3,
+        p1**4 - 6 * p1**2 * p2 + 3 * p2**2 + 8 * p1 * p3 - 6 * p4,
+    )
 
 
 def standard(c):
@@ -135,9 +163,6 @@ def test_groups():
 
 
 def test_single_precision_and_threads_change_nothing():
-    from lambda_objectives.queries import Queries
-    from lambda_objectives.run import Run
-
     rng = np.random.default_rng(5)
     n = 40_000
     price = rng.normal(size=n)
@@ -168,9 +193,329 @@ def test_what_is_refused():
         lo.gradient(lo.DistanceCovariance("price", "era"), np.zeros(4), np.zeros(4), price=np.arange(4))
     with pytest.raises(ValueError, match="column 'price' must be finite"):
         lo.gradient(PRICE, np.zeros(4), np.zeros(4), price=[0, 1, np.nan, 3])
-    for wrong in (dict(control=None), dict(control="a b"), dict(control="p", within_group=None)):
+    for wrong in (dict(control=None), dict(control="a b"), dict(control="p", within_group=None), dict(control=("a", ""))):
         with pytest.raises(ValueError, match="must be"):
             lo.DistanceCovariance(**wrong)
+    for wrong, words in (
+        (dict(control=("a",)), "two to four columns, found 1"),
+        (dict(control=tuple("abcde")), "take several terms"),
+        (dict(control=("a", "a")), "control: each column once"),
+        (dict(control="p", link="probit"), "link must be None, 'logit' or 'log', found 'probit'"),
+        (dict(control="p", weighted=1), "weighted must be True or False"),
+        (dict(control="p", categorical="yes"), "categorical must be True or False"),
+        (dict(control=("a", "b"), categorical=True), "make one column of the categories' combinations"),
+        (dict(control="p", slices=3), "slices must be a whole number from 4"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            lo.DistanceCovariance(**wrong)
+    light = dict(price=[1.0, 2.0, 3.0, 4.0, 5.0], weights=[1.0, 0.0, 1.0, 1.0, 0.0])
+    with pytest.raises(ValueError, match="'price' has 3 rows with a weight, 4 rows are wanted"):
+        lo.gradient(lo.DistanceCovariance("price", weighted=True), np.arange(5.0), np.zeros(5), **light)
+    with pytest.raises(ValueError, match="columns 'price' and 'other' have no usable spread"):
+        lo.gradient(lo.DistanceCovariance(("price", "other")), np.zeros(9), np.zeros(9), other=np.arange(9), **flat)
+
+
+def random_case(seed, n=None):
+    """Scores with ties, a control, weights of which some are 0."""
+    rng = np.random.default_rng(seed)
+    n = n or int(rng.integers(6, 60))
+    control = rng.normal(size=n) if seed % 2 else rng.integers(0, 5, n) * 1.0
+    control[:2], control[2:4] = -3.0 - np.arange(2), 3.0 + np.arange(2)
+    scores = np.round(0.5 * control + rng.normal(size=n), rng.integers(0, 4))
+    weights = rng.exponential(size=n) * (rng.random(n) < 0.8)
+    weights[:4] = rng.random(4) + 0.1
+    return scores, control, weights
+
+
+def weighted_standard(c, w):
+    centred = c - (w @ c) / w.sum()
+    return centred / np.sqrt((w @ centred**2) / w.sum())
+
+
+def apart(c):
+    """n x n distances of numbers, categories or points."""
+    c = np.asarray(c)
+    return abs(c[:, None] - c) if c.ndim == 1 else np.sqrt(((c[:, None] - c) ** 2).sum(2))
+
+
+def test_weights_within_are_a_mean_over_different_rows():
+    """By brute force: each of the three means over all pairs, triples and quadruples of different rows."""
+    scores, control, weights = random_case(1, n=7)
+    weights = weights + 0.2
+    a, b = apart(scores), apart(weighted_standard(control, weights))
+    found = np.zeros(3)
+    for i, j, k, m in permutations(range(7), 4):
+        found += np.prod(weights[[i, j, k, m]]) * np.array([a[i, j] * b[i, j], a[i, j] * b[i, k], a[i, j] * b[k, m]])
+    pairs = sum(weights[i] * weights[j] * a[i, j] * b[i, j] for i, j in permutations(range(7), 2))
+    triples = sum(np.prod(weights[[i, j, k]]) * a[i, j] * b[i, k] for i, j, k in permutations(range(7), 3))
+    d2, d3, d4 = distinct(weights)
+    wanted = pairs / d2 - 2 * triples / d3 + found[2] / d4
+    assert weighted(scores, b, weights)[0] == pytest.approx(wanted, rel=1e-12)
+    term = lo.DistanceCovariance("price", weighted=True)
+    assert both(term, scores, price=control, weights=weights)[0] == pytest.approx(wanted, rel=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6))
+def test_weights_within(seed):
+    scores, control, weights = random_case(seed)
+    term = lo.DistanceCovariance("price", weighted=True)
+    value, grad = both(term, scores, price=control, weights=weights)
+    wanted, slope = weighted(scores, apart(weighted_standard(control, weights)), weights)
+    assert value == pytest.approx(wanted, abs=1e-12)
+    np.testing.assert_allclose(grad, weights.sum() * slope, atol=1e-11)
+    assert not grad[weights == 0].any()
+    kept = weights > 0  # rows of weight 0 take no part, whatever they hold
+    without = both(term, scores[kept], price=control[kept], weights=weights[kept])
+    assert without[0] == pytest.approx(value, abs=1e-12)
+    np.testing.assert_allclose(grad[kept], without[1], atol=1e-11)
+    for equal in (np.ones(len(scores)), np.full(len(scores), 7.5)):
+        same, plain = (both(t, scores, price=control, weights=equal) for t in (term, PRICE))
+        assert same[0] == pytest.approx(plain[0], abs=1e-13)
+        np.testing.assert_allclose(same[1], plain[1], atol=1e-11)
+    assert both(term, scores, price=control)[0] == both(PRICE, scores, price=control)[0]
+
+
+def test_one_weight_far_above_the_others():
+    scores, control, weights = random_case(3, n=30)
+    weights = weights + 0.5
+    weights[5] = 1e5  # power sums would cancel
+    value, _ = both(lo.DistanceCovariance("price", weighted=True), scores, price=control, weights=weights)
+    big = weights.astype(np.longdouble)
+    wanted, _ = weighted(scores.astype(np.longdouble), apart(weighted_standard(control.astype(np.longdouble), big)), big)
+    assert value == pytest.approx(float(wanted), rel=1e-7)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 8), st.booleans())
+def test_categories(seed, count, within):
+    """Distance 1 between any two; refused exactly where the distance variance is 0."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 30))
+    kind = rng.integers(0, count, n) * 2.5 - 4
+    scores, weights = np.round(rng.normal(size=n), 1), rng.random(n) + 0.1
+    options = dict(weights=weights) if within else {}
+    term = lo.DistanceCovariance("kind", categorical=True, weighted=within)
+    b = 1.0 * (kind[:, None] != kind)
+    if n < 4 or variance(b) < 1e-12:
+        with pytest.raises(ValueError, match="'kind' has (no usable categories|3 rows)"):
+            both(term, scores, kind=kind, **options)
+        return
+    value, grad = both(term, scores, kind=kind, **options)
+    w = weights if within else np.ones(n)
+    wanted, slope = weighted(scores, b, w)
+    assert value == pytest.approx(wanted, abs=1e-12)
+    np.testing.assert_allclose(grad, w.sum() * slope, atol=1e-11)
+
+
+def variance(b):
+    """Unbiased squared distance variance of n x n distances."""
+    n = len(b)
+    rows = b.sum(1)
+    return ((b**2).sum() - 2 * (rows @ rows) / (n - 2) + b.sum() ** 2 / ((n - 1) * (n - 2))) / (n * (n - 3))
+
+
+def test_options_in_groups():
+    """Everything group by group: weights within, categories, joint controls, with small and useless groups left out."""
+    rng = np.random.default_rng(7)
+    sizes = np.array([3, 0, 40, 9, 25, 4])
+    n, group = sizes.sum(), np.repeat(np.arange(6), sizes)
+    scores, weights = np.round(rng.normal(size=n), 1), rng.random(n) + 0.1
+    columns = dict(a=rng.normal(size=n), b=rng.integers(0, 4, n) * 1.0, kind=rng.integers(0, 3, n) * 1.0)
+    columns["a"][group == 5] = columns["kind"][group == 5] = 0.0
+    order = rng.permutation(n)
+    for term in (
+        lo.DistanceCovariance("a", "era", weighted=True),
+        lo.DistanceCovariance("kind", "era", categorical=True),
+        lo.DistanceCovariance("kind", "era", categorical=True, weighted=True),
+        lo.DistanceCovariance(("a", "b"), "era", slices=8),
+    ):
+        wanted, slope = 0.0, np.zeros(n)
+        for g in (2, 3, 4):
+            rows = group == g
+            w = weights[rows] if term.weighted else np.ones(rows.sum())
+            if term.categorical:
+                b = 1.0 * (columns["kind"][rows][:, None] != columns["kind"][rows])
+            elif isinstance(term.control, tuple):
+                z = np.column_stack([standard(columns[name][rows]) for name in term.control])
+                b = SPREAD[2] * np.mean([apart(z @ u) for u in directions(8, 2)], axis=0)
+            else:
+                b = apart(weighted_standard(columns["a"][rows], w))
+            value, grad = weighted(scores[rows], b, w)
+            share = weights[rows].sum()
+            wanted += share * value / weights.sum()
+            slope[rows] = share * grad
+        given = {name: values[order] for name, values in columns.items()} | dict(era=group[order] - 2.5)
+        found = lo.evaluate(term, scores[order], np.zeros(n), weights=weights[order], **given)
+        assert found[term.name] == pytest.approx(wanted, abs=1e-12)
+        assert found[f"skipped/{term.name}"] == 2  # groups of a column are those it has: none without rows
+        grad, _ = lo.gradient(term, scores[order], np.zeros(n), weights=weights[order], **given)
+        np.testing.assert_allclose(grad, slope[order], atol=1e-11)
+
+
+@pytest.mark.parametrize(("names", "within"), [("ab", 0.003), ("abc", 0.02), ("abcd", 0.04)])
+def test_joint_control_is_close_to_euclidean_distances(names, within):
+    rng = np.random.default_rng(8)
+    columns = {name: rng.normal(size=300) for name in names}
+    scores = columns["a"] * columns["b"] + 0.5 * columns["a"] + 0.3 * rng.normal(size=300)
+    exact, slope = weighted(scores, apart(np.column_stack([standard(c) for c in columns.values()])), np.ones(300))
+    value, grad = both(lo.DistanceCovariance(tuple(names)), scores, **columns)
+    assert value == pytest.approx(exact, rel=within)
+    assert abs(grad - 300 * slope).max() < 3 * within * abs(300 * slope).max()
+    finer, _ = both(lo.DistanceCovariance(tuple(names), slices=100), scores, **columns)
+    assert finer == pytest.approx(exact, rel=within / 3)
+
+
+def test_joint_control_sees_what_each_alone_does_not():
+    rng = np.random.default_rng(9)
+    a, b = rng.normal(size=(2, 4000))
+    scores = np.sign(a) * np.sign(b) + 0.1 * rng.normal(size=4000)
+    joint = both(lo.DistanceCovariance(("a", "b")), scores, a=a, b=b)[0]
+    alone = [both(lo.DistanceCovariance(name), scores, a=a, b=b)[0] for name in "ab"]
+    assert joint > 0.02
+    assert max(map(abs, alone)) < 0.1 * joint
+
+
+LINKS = {"logit": lambda s: 1 / (1 + np.exp(-s)), "log": np.exp}
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_link(link):
+    """The dependence of a function of the scores: its value, and its slopes by differences."""
+    scores, control, _ = random_case(5, n=40)
+    term = lo.DistanceCovariance("price", link=link)
+    value, grad = both(term, scores, price=control)
+    assert term.name == "price.dcov2"
+    assert value == pytest.approx(both(PRICE, LINKS[link](scores), price=control)[0], abs=1e-13)
+    for i in range(0, 40, 7):
+        move = np.zeros(40)
+        move[i] = 1e-5
+        high, low = (both(term, s, price=control)[0] for s in (scores + move, scores - move))
+        assert grad[i] == pytest.approx(40 * (high - low) / 2e-5, rel=1e-4, abs=1e-7)
+    with pytest.raises(ValueError, match="gradient"):
+        Run(lo.DistanceCovariance("price", link="log"), made(price=control)).step(scores + 1e4)
+    extreme, slopes = both(lo.DistanceCovariance("price", link="logit"), 1e3 * scores, price=control)
+    assert np.isfinite(extreme)
+    assert np.isfinite(slopes).all()
+
+
+def made(weights=None, group=None, **columns):
+    n = len(next(iter(columns.values())))
+    return Queries.from_arrays(np.zeros(n), weights=weights, group=group, columns=columns)
+
+
+def test_through_any_function_that_rises():
+    scores, control, weights = random_case(6, n=60)
+    queries = made(weights, [20, 30, 10], price=control, era=np.arange(60) // 20)
+    for term in (PRICE, lo.DistanceCovariance("price", "era"), lo.DistanceCovariance("price", weighted=True)):
+        run = Run(term, queries, dtype=np.float64)
+        run.step(scores)
+        prepared = run.work.prepared[0]
+        for outputs in (np.floor(scores), 3 * scores + 1, np.tanh(scores), 0 * scores):
+            wanted = Run(term, queries, dtype=np.float64).evaluate(outputs)["price.dcov2"].value
+            assert term.through(prepared, outputs) == pytest.approx(wanted, abs=1e-13)
+            assert term.readings(prepared, run.work.ranking)["price.dcov2"].value == pytest.approx(wanted, abs=1e-13)
+        eighths = np.round(8 * scores) / 8
+        assert term.through(prepared, eighths + 1e9) == pytest.approx(term.through(prepared, eighths), rel=1e-12)
+
+
+def test_leaning_is_pearsons_correlation():
+    scores, control, weights = random_case(7, n=60)
+    weights += 0.1
+    group = np.repeat([0, 1, 2], [30, 27, 3])
+    queries = made(weights, price=control, era=group, other=scores)
+
+    def leaning(scores, *given, **options):
+        term = lo.DistanceCovariance(*given, **options)
+        run = Run(term, queries)
+        run.step(scores)
+        return term.leaning(run.work.prepared[0], run.work.ranking)
+
+    assert leaning(scores, "price") == pytest.approx(np.corrcoef(scores, control)[0, 1])
+    assert leaning(scores + 1e9, "price") == pytest.approx(np.corrcoef(scores, control)[0, 1], rel=1e-5)
+    spread = np.cov(scores, control, aweights=weights)
+    wanted = spread[0, 1] / np.sqrt(spread[0, 0] * spread[1, 1])
+    assert leaning(scores, "price", weighted=True) == pytest.approx(wanted)
+    each = [np.corrcoef(scores[group == g], control[group == g])[0, 1] for g in (0, 1)]
+    share = [weights[group == g].sum() / weights.sum() for g in (0, 1)]
+    assert leaning(scores, "price", "era") == pytest.approx(np.dot(share, each))
+    assert leaning(np.full(60, 3.0), "price") == leaning(np.full(60, 0.1), "price", "era") == 0.0
+    assert np.isnan(leaning(scores, ("price", "other")))
+    assert np.isnan(leaning(scores, "era", categorical=True))
+
+
+def test_options_are_part_of_the_value():
+    terms = [
+        PRICE, lo.DistanceCovariance("price", link="log"), lo.DistanceCovariance("price", weighted=True),
+        lo.DistanceCovariance("price", categorical=True), lo.DistanceCovariance(["price", "era"]),
+        lo.DistanceCovariance(("price", "era"), "label", slices=8),
+    ]  # fmt: skip
+    assert len(set(terms)) == len(terms)
+    for term in terms:
+        assert eval(repr(term), {"DistanceCovariance": lo.DistanceCovariance}) == term
+        assert pickle.loads(pickle.dumps(term)) == term
+    assert terms[4].name == "price+era.dcov2"
+    assert terms[4] == lo.DistanceCovariance(("price", "era"))
+
+
+def test_one_sort_serves_all_controls_of_the_same_groups(monkeypatch):
+    from lambda_objectives.kernels import ordering
+
+    sorts = []
+    plain = ordering.below
+    monkeypatch.setattr(ordering, "below", lambda *given: (sorts.append(1), plain(*given))[1])
+    scores, control, _ = random_case(8, n=60)
+    queries = made(None, [20, 40], a=control, b=control**2 + scores, c=-control, d=np.arange(60) % 7)
+    terms = [lo.DistanceCovariance(name, within) for within in (False, True) for name in "abc"]
+    run = Run(lo.WeightedSum(terms, [1.0] * 6), queries, dtype=np.float64)
+    for round in range(3):
+        run.evaluate(scores * (-1) ** round + round)
+        assert len(sorts) == 2 * (round + 1)
+    alone = {term: Run(term, queries, dtype=np.float64).evaluate(scores + 2) for term in terms}
+    for term, prepared in zip(terms, run.work.prepared, strict=True):
+        assert term.readings(prepared, run.work.ranking)[term.name] == alone[term][term.name]
+    moved = run.work.ranking.shifted(-2 * run.work.ranking.scores)
+    grad, hess = np.empty((2, 60))
+    assert terms[0].gradient(run.work.prepared[0], moved, grad, hess) == pytest.approx(
+        alone[terms[0]]["a.dcov2"].value
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        PRICE,
+        lo.DistanceCovariance("price", "era"),
+        lo.DistanceCovariance("price", weighted=True),
+        lo.DistanceCovariance("kind", categorical=True),
+        lo.DistanceCovariance(("price", "kind"), slices=4),
+    ],
+    ids=repr,
+)
+def test_any_number_of_threads_gives_the_same_bits(term):
+    """In one group of several pieces and blocks, and in groups of very different sizes."""
+    rng = np.random.default_rng(10)
+    n = 70_000
+    price = rng.normal(size=n)
+    era = np.repeat(np.arange(104), [20_000, 30_000, *[198] * 101, 2])
+    queries = made(rng.random(n), price=price, era=era, kind=rng.integers(0, 9, n))
+    scores = np.where(rng.random(n) < 0.1, 0.0, price + rng.normal(size=n))
+    one, two, three = (Run(term, queries, threads=t, dtype=np.float64) for t in (1, 2, 3))
+    wanted = one.step(scores)[0]
+    for run in (two, three):
+        np.testing.assert_array_equal(run.step(scores)[0], wanted)
+        assert run.history == one.history
+
+
+@pytest.mark.slow  # its import compiles
+@pytest.mark.parametrize("ties", [False, True])
+def test_dcor_finds_the_same(ties):
+    dcor = pytest.importorskip("dcor")
+    rng = np.random.default_rng(11)
+    price = rng.normal(size=2000)
+    scores = np.round(price**2 + rng.normal(size=2000), 1 if ties else 9)
+    wanted = dcor.u_distance_covariance_sqr(scores, standard(price), method="naive")
+    assert both(PRICE, scores, price=price)[0] == pytest.approx(wanted, rel=1e-11)
 
 
 @pytest.mark.parametrize("booster", ["lightgbm", "xgboost"])
