@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lambda_objectives.queries import Queries
-from lambda_objectives.run import Run, check_state
+from lambda_objectives.run import Run, array_module, check_state
 from lambda_objectives.sessions import Session, Sessions
 from lambda_objectives.specs import as_spec
 from lambda_objectives.stopping import Watched, never_met, verdict
@@ -77,7 +77,7 @@ class Objective:
                     "device='cuda': nothing of this spec is computed on a GPU; DistanceCovariance is, but where it is "
                     "weighted or categorical: leave device out"
                 )
-            _ = self._arrays
+            array_module(device)
         if state is not None:
             check_state(as_spec(spec), state)
         self._state = state
@@ -122,7 +122,7 @@ class Objective:
         if call.data is None:  # from an estimator, which says nothing about the data set
             if call.adapter is not None and call.adapter.__name__.endswith("xgboost"):
                 raise TypeError("metrics: XGBoost's estimators take functions of (labels, scores); use xgboost.train")
-            run = Run(self.spec, call.read(), arrays=self._arrays)
+            run = Run(self.spec, call.read(), arrays=array_module(self.device))
             readings = run.evaluate(call.scores)
             return list(import_module("lambda_objectives.lightgbm").metrics(readings, run.primary))
         session = self._session(call, training=False)
@@ -242,22 +242,6 @@ class Objective:
         return f"Objective({self.spec!r}, device={self.device!r}{state})"
 
     @property
-    def _arrays(self) -> Any:
-        """CuPy, where it is wanted; an error says what is missing."""
-        if self.device == "cpu":
-            return None
-        try:
-            import cupy
-
-            cupy.cuda.runtime.getDeviceCount()
-        except Exception as error:
-            raise RuntimeError(
-                f"device='cuda' needs CuPy and a GPU that it can use ({type(error).__name__}: {error}): install the "
-                "extra cuda12 or cuda13 of lambda-objectives, or leave device out"
-            ) from error
-        return cupy
-
-    @property
     def _needs_order(self) -> bool:
         return any(term.needs_order for term in as_spec(self.spec).terms)
 
@@ -298,7 +282,7 @@ class Objective:
                 call.adapter.check(call.booster, call.data, as_spec(self.spec).terms)
             threads = None if call.booster is None else call.adapter.threads(call.booster)
             state = self._state if training else None
-            run = Run(self.spec, queries or call.read(), state=state, threads=threads, arrays=self._arrays)
+            run = Run(self.spec, queries or call.read(), state=state, threads=threads, arrays=array_module(self.device))
             if call.booster is not None:
                 run.planned, run.rate = _planned(run.begun), call.adapter.learning_rate(call.booster)
             session = sessions.open(call.booster, data, run, training)

@@ -10,6 +10,7 @@ import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -204,12 +205,11 @@ class Ranking:
 
         members: (n,) the rows, group by group; ptr: borders of the groups among them. Both go with `within_group`.
         """
-        from lambda_objectives.kernels.ordering import below
-
         if within_group not in self._below:
             self._below[within_group] = np.empty(len(members), np.int32)
         if within_group not in self._fresh:
-            below(self.scores, members, ptr, self._below[within_group], self.threads)
+            ordering = import_module("lambda_objectives.kernels.ordering")  # not before it is needed: it imports numba
+            ordering.below(self.scores, members, ptr, self._below[within_group], self.threads)
             self._fresh.add(within_group)
         return self._below[within_group]
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from lambda_objectives.arrays import require_finite
 from lambda_objectives.queries import Queries, Ranking
-from lambda_objectives.specs import Coupling, Round, Spec, Weights, as_spec
+from lambda_objectives.specs import Round, Spec, Weights, as_spec
 from lambda_objectives.terms import Choosy, Floats, Learning, Reading, mass
 
 STATE_VERSION = 3
@@ -197,7 +197,7 @@ class Run:
 
     def _gradients(
         self, work: Work, scores: npt.NDArray[Any], learn: bool = False
-    ) -> tuple[list[float], Coupling | None]:
+    ) -> tuple[list[float], Any]:
         """Fill the gradients of every term; return the terms' values, and how the spec has coupled the terms."""
         work.ranking.update(scores, self.needs_order)
         work.ranking.round = self.rounds
@@ -213,7 +213,7 @@ class Run:
             values.append(value)
         return values, self.spec.couple(work.queries, work.prepared, work.ranking, work.parts, values)
 
-    def _readings(self, work: Work, costs: list[float], coupling: Coupling | None) -> tuple[dict[str, Reading], Round]:
+    def _readings(self, work: Work, costs: list[float], coupling: Any) -> tuple[dict[str, Reading], Round]:
         """All there is to say of the terms at the ranking's scores, and the same as rules want it."""
         readings: dict[str, Reading] = {}
         metrics = []
@@ -237,6 +237,22 @@ class Run:
         self.kernels.weighted_sum(np.array(weights, self.dtype), work.parts, work.total[0], self.threads)
         grad, hess = work.total[0]
         return grad, hess
+
+
+def array_module(device: str) -> Any:
+    """CuPy for the device "cuda", None for "cpu"; an error says what is missing."""
+    if device == "cpu":
+        return None
+    try:
+        import cupy
+
+        cupy.cuda.runtime.getDeviceCount()
+    except Exception as error:
+        raise RuntimeError(
+            f"device={device!r} needs CuPy and a GPU that it can use ({type(error).__name__}: {error}): install the "
+            "extra cuda12 or cuda13 of lambda-objectives, or leave device out"
+        ) from error
+    return cupy
 
 
 def _plain(round: Round) -> dict[str, Any]:

@@ -81,18 +81,26 @@ def numbered(column, weights, members, ptr, usable):
 
 
 @compiled(fastmath=False)
+def _plus(total, lost, x):
+    """Add to a sum and to what its rounding has lost: equal values in a row would be rounded to the same side."""
+    more = total + x
+    return more, lost + (x - (more - total))
+
+
+@compiled(fastmath=False)
 def _sums_part(first, last, categorical, rows, ptr, values, weights, sums):
-    """Sum of the distances of each row to all others of its group, by weights (1, n) or by weights and their squares."""
+    """Sum of the distances of each row to all others of its group, by their weights, and by the squares of these."""
     step = 1 if len(weights) > 1 else 0
     for g in range(first, last):
         a, end = ptr[g], ptr[g + 1]
         for k in range(len(sums)):
-            total, moment = 0.0, 0.0
+            total, moment, lost, lost_y = 0.0, 0.0, 0.0, 0.0
             for p in range(a, end):
                 w = weights[step * rows[p]]
                 u = w * w if k else w
-                total += u
-                moment += u * values[p]
+                total, lost = _plus(total, lost, u)
+                moment, lost_y = _plus(moment, lost_y, u * values[p])
+            total, moment = total + lost, moment + lost_y
             if categorical:
                 p = a
                 while p < end:
@@ -104,13 +112,13 @@ def _sums_part(first, last, categorical, rows, ptr, values, weights, sums):
                     sums[k, p:next_one] = total - own
                     p = next_one
                 continue
-            before, before_y = 0.0, 0.0
+            before, before_y, lost, lost_y = 0.0, 0.0, 0.0, 0.0
             for p in range(a, end):
                 w, y = weights[step * rows[p]], values[p]
                 u = w * w if k else w
-                sums[k, p] = y * (2 * before + u - total) - (2 * before_y + u * y - moment)
-                before += u
-                before_y += u * y
+                sums[k, p] = y * (2 * (before + lost) + u - total) - (2 * (before_y + lost_y) + u * y - moment)
+                before, lost = _plus(before, lost, u)
+                before_y, lost_y = _plus(before_y, lost_y, u * y)
 
 
 @compiled(fastmath=False)
@@ -120,14 +128,15 @@ def _constants(rows, ptr, weights, sums, out):
     for g in range(len(ptr) - 1):
         a, end = ptr[g], ptr[g + 1]
         n = float(end - a)
-        e1, e2, e3, e4, all_b = 0.0, 0.0, 0.0, 0.0, 0.0
+        e1, e2, e3, e4, all_b, lost = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         for p in range(a, end):  # adding row by row: power sums would cancel where one weight is far above the others
             w = weights[step * rows[p]]
             e4 += w * e3
             e3 += w * e2
             e2 += w * e1
             e1 += w
-            all_b += w * sums[0, p]
+            all_b, lost = _plus(all_b, lost, w * sums[0, p])
+        all_b += lost
         if len(sums) > 1:
             d2, d3, d4 = 2 * e2, 6 * e3, 24 * e4
             out[g, 0], out[g, 1], out[g, 2], out[g, 3] = 1 / d2, 1 / d3, 1 / d3, 2 / d4
@@ -136,11 +145,11 @@ def _constants(rows, ptr, weights, sums, out):
             out[g, 0], out[g, 1], out[g, 2], out[g, 3] = 1 / (n * (n - 3)), 0.0, 0.0, 0.0
             out[g, 4], out[g, 5] = 2 / (n * (n - 2) * (n - 3)), 0.0
             out[g, 6] = all_b / (n * (n - 1) * (n - 2) * (n - 3))
-        all_r = 0.0
+        all_r, lost = 0.0, 0.0
         for p in range(a, end):
             w = weights[step * rows[p]]
-            all_r += w * (out[g, 4] + out[g, 5] * w) * sums[0, p]
-        out[g, 7], out[g, 8] = e1, all_r
+            all_r, lost = _plus(all_r, lost, w * (out[g, 4] + out[g, 5] * w) * sums[0, p])
+        out[g, 7], out[g, 8] = e1, all_r + lost
 
 
 def laid_out(rows, ptr, values, weights, factor, categorical):

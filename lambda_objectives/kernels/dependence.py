@@ -7,7 +7,7 @@ over the scores is
     S_i = sum_j s_ij u_j |y_i - y_j|
 
 and that follows from the weight, and the weight times y, of the rows of lower control with a lower score. One sweep by
-ascending control finds these in a tree over `below`, each node of which holds, for every digit 0 .. 7, the sums over
+ascending control finds these in a tree over `below`, each node of which holds, for every digit 0 .. 15, the sums over
 all smaller ones: read once and added to without a branch. Rows with equal scores never meet in it.
 
 A large group is cut by `below` into blocks whose trees fit into the cache. A first sweep counts whole blocks, by pieces
@@ -24,7 +24,7 @@ from lambda_objectives.kernels.threads import longest, run_parts, scratch
 
 BITS = 4
 FAN = 1 << BITS
-BLOCK_BITS = 11  # scores in a block of a large group
+BLOCK_BITS = 12  # scores in a block of a large group
 BATCH = 1024  # rows that are swept before they are sorted into their blocks
 
 
@@ -96,49 +96,46 @@ def _finish(c, g, digits, rows, values, pull, found, before, tree, table, u, slo
     """Slopes of the rows of a block of neighbouring scores, which are counted from 0 in `digits`.
 
     pull: r_i. found: (1 or 2, rows) what earlier sweeps have found, less a quarter of the sums. before: (5,) sums over
-    all scores below the block of w, w y, w r, w^2, w^2 y. tree, table (4, size) and u are scratch.
+    all scores below the block of w, w y, w r, w^2, w^2 y. tree, table (size, 4) and u are scratch.
     """
     weights, constants, factor = c.weights, c.constants, c.factor
     a0, a1, b0, b1, _, _, e, all_w, all_r = constants[g]
-    step, n, size = 1 if len(weights) > 1 else 0, len(digits), table.shape[1]
+    step, n, size = 1 if len(weights) > 1 else 0, len(digits), len(table)
     begin = _levels(size)
-    half, moment, side, half_r = table[0], table[1], table[2], table[3]
     for k in range(len(found)):
         signed = found[k]
         tree[: begin[-1]] = 0.0
-        half[:], moment[:] = 0.0, 0.0
+        table[:, :2] = 0.0
+        if k == 0:
+            table[:, 2] = 0.0
         for i in range(n):
-            w = weights[step * rows[i]]
+            w, d = weights[step * rows[i]], digits[i]
             u[i] = w * w if k else w
-            half[digits[i]] -= u[i] / 2
-            moment[digits[i]] -= u[i] * values[i] / 2
+            table[d, 0] -= u[i] / 2
+            table[d, 1] -= u[i] * values[i] / 2
+            if k == 0:
+                table[d, 2] += w * pull[i] / 2
         _sweep(digits, values, u, tree, begin, signed)
-        low, low_y = before[3 * k], before[3 * k + 1]
+        low, low_y, low_r = before[3 * k], before[3 * k + 1], before[2] - all_r / 2
         for d in range(size):  # from here on: less what is below, and half of what is tied
-            own, own_y = half[d], moment[d]
-            half[d] -= low
-            moment[d] -= low_y
+            own, own_y = table[d, 0], table[d, 1]
+            table[d, 0] -= low
+            table[d, 1] -= low_y
             low -= 2 * own
             low_y -= 2 * own_y
-        if k == 0:
-            for d in range(size):
-                side[d] = -2 * half[d] - all_w
+            if k == 0:
+                own_r = table[d, 2]
+                table[d, 2] += low_r
+                low_r += 2 * own_r
+                table[d, 3] = -2 * table[d, 0] - all_w
         for i in range(n):  # tied rows come by ascending control, and count on neither side
-            d = digits[i]
-            signed[i] = 4 * signed[i] + 2 * (values[i] * half[d] - moment[d])
-            half[d] += u[i]
-            moment[d] += u[i] * values[i]
-    half_r[:] = 0.0
-    for i in range(n):
-        half_r[digits[i]] += weights[step * rows[i]] * pull[i] / 2
-    low = before[2] - all_r / 2
-    for d in range(size):
-        own = half_r[d]
-        half_r[d] += low
-        low += 2 * own
+            half, moment = table[digits[i], 0], table[digits[i], 1]
+            signed[i] = 4 * signed[i] + 2 * (values[i] * half - moment)
+            table[digits[i], 0] = half + u[i]
+            table[digits[i], 1] = moment + u[i] * values[i]
     for i in range(n):
         w, d = weights[step * rows[i]], digits[i]
-        push = (a0 + a1 * w) * found[0, i] + (e - pull[i] / 2) * side[d] - half_r[d]
+        push = (a0 + a1 * w) * found[0, i] + (e - pull[i] / 2) * table[d, 3] - table[d, 2]
         if len(found) > 1:
             push += (b0 + b1 * w) * found[1, i]
         slopes[rows[i]] = 2 * w * factor[g] * push
@@ -149,7 +146,7 @@ def _small_part(first, last, most, c, below, slopes):
     all_rows, ptr, values, weights, sums, factor = c.rows, c.ptr, c.values, c.weights, c.sums, c.factor
     step = 1 if len(weights) > 1 else 0
     digits, pull, u = np.empty(most, np.int32), np.empty(most), np.empty(most)
-    tree, table, found = np.empty(4 * most + 8 * FAN), np.empty(4 * most), np.empty((len(sums), most))
+    tree, table, found = np.empty(4 * most + 8 * FAN), np.empty((most, 4)), np.empty((len(sums), most))
     before = np.zeros(5)
     for g in range(first, last):
         a, n = ptr[g], ptr[g + 1] - ptr[g]
@@ -167,14 +164,13 @@ def _small_part(first, last, most, c, below, slopes):
             for k in range(len(sums)):
                 found[k, i] = -0.25 * sums[k, a + i]
         _finish(
-            c, g, digits[:n], rows, values[a : a + n], pull, found, before, tree, table[: 4 * n].reshape(4, n), u,
-            slopes,
+            c, g, digits[:n], rows, values[a : a + n], pull, found, before, tree, table[:n], u, slopes
         )  # fmt: skip
 
 
 @compiled(fastmath=False)
-def _count_blocks(first, last, c, g, below, places, counts, totals):
-    """How many rows of a piece fall into each block, and the sums that `_finish` wants of those before it.
+def _count_blocks(first, last, c, g, below, places, totals):
+    """The sums over the rows of a piece in each block that `_finish` wants of those before it, and how many they are.
 
     `places` takes, by ascending control, how many rows have a lower score.
     """
@@ -187,27 +183,32 @@ def _count_blocks(first, last, c, g, below, places, counts, totals):
             places[p - a] = below[rows[p]]
             block = places[p - a] >> BLOCK_BITS
             w, y = weights[step * rows[p]], values[p]
-            counts[piece, block] += 1
             totals[piece, block, 0] += w
             totals[piece, block, 1] += w * y
             totals[piece, block, 2] += w * (c0 + c1 * w) * sums[0, p]
             if len(sums) > 1:
                 totals[piece, block, 3] += w * w
                 totals[piece, block, 4] += w * w * y
+            totals[piece, block, 5] += 1.0
 
 
 @compiled(fastmath=False)
-def _fill_blocks(first, last, c, g, places, starts, before, digits, rows, values, pull, found):
-    """Sweep the blocks over a piece of the rows, given what the pieces before it held, and sort its rows by block."""
+def _fill_blocks(first, last, c, g, places, starts, before, sorted_rows, keys):
+    """Sweep the blocks over a piece of the rows, given what the pieces before it held, and sort its rows by block.
+
+    One record a row, so that each block is one stream of memory: value, r_i, what was found; row and digit as one
+    whole number, in `keys`, which is the same memory.
+    """
     all_rows, ptr, control, weights, sums = c.rows, c.ptr, c.values, c.weights, c.sums
     a, end = ptr[g], ptr[g + 1]
     c0, c1 = c.constants[g, 4], c.constants[g, 5]
     step = 1 if len(weights) > 1 else 0
     begin = _levels(starts.shape[1])
-    tree = np.empty((len(found), begin[-1]))
-    block, u, own = np.empty(BATCH, np.int32), np.empty(BATCH), np.empty((len(found), BATCH))
+    kinds = len(sums)
+    tree = np.empty((kinds, begin[-1]))
+    block, u, found = np.empty(BATCH, np.int32), np.empty(BATCH), np.empty((kinds, BATCH))
     for piece in range(first, last):
-        for k in range(len(found)):
+        for k in range(kinds):
             tree[k] = 0.0
             for b in range(starts.shape[1]):
                 _add(tree[k], begin, b, before[piece, b, 3 * k], before[piece, b, 3 * k + 1])
@@ -216,39 +217,48 @@ def _fill_blocks(first, last, c, g, places, starts, before, digits, rows, values
             n = min(BATCH, to - p)
             for i in range(n):
                 block[i] = places[p - a + i] >> BLOCK_BITS
-            for k in range(len(found)):
+            for k in range(kinds):
                 for i in range(n):
                     w = weights[step * all_rows[p + i]]
                     u[i] = w * w if k else w
-                    own[k, i] = -0.25 * sums[k, p + i]
-                _sweep(block[:n], control[p : p + n], u, tree[k], begin, own[k])
+                    found[k, i] = -0.25 * sums[k, p + i]
+                _sweep(block[:n], control[p : p + n], u, tree[k], begin, found[k])
             for i in range(n):
                 row, at = all_rows[p + i], at_piece[block[i]]
                 at_piece[block[i]] = at + 1
-                digits[at] = places[p - a + i] & ((1 << BLOCK_BITS) - 1)
-                rows[at], values[at] = row, control[p + i]
-                pull[at] = (c0 + c1 * weights[step * row]) * sums[0, p + i]
-                for k in range(len(found)):
-                    found[k, at] = own[k, i]
+                sorted_rows[at, 0] = control[p + i]
+                sorted_rows[at, 1] = (c0 + c1 * weights[step * row]) * sums[0, p + i]
+                keys[at, 2] = (np.int64(row) << 32) | (places[p - a + i] & ((1 << BLOCK_BITS) - 1))
+                for k in range(kinds):
+                    sorted_rows[at, 3 + k] = found[k, i]
 
 
 @compiled(fastmath=False)
-def _finish_blocks(first, last, most, c, g, borders, before, digits, rows, values, pull, found, slopes):
-    size = 1 << BLOCK_BITS
-    tree, table, u = np.empty(4 * size + 8 * FAN), np.empty((4, size)), np.empty(most)
+def _finish_blocks(first, last, most, c, g, borders, before, sorted_rows, keys, slopes):
+    size, kinds = 1 << BLOCK_BITS, len(c.sums)
+    tree, table, u = np.empty(4 * size + 8 * FAN), np.empty((size, 4)), np.empty(most)
+    digits, rows = np.empty(most, np.int32), np.empty(most, np.int32)
+    values, pull, found = np.empty(most), np.empty(most), np.empty((kinds, most))
     for b in range(first, last):
-        i, end = borders[b], borders[b + 1]
-        _finish(
-            c, g, digits[i:end], rows[i:end], values[i:end], pull[i:end], found[:, i:end], before[b], tree, table, u,
-            slopes,
-        )  # fmt: skip
+        start, n = borders[b], borders[b + 1] - borders[b]
+        for i in range(n):
+            values[i], pull[i] = sorted_rows[start + i, 0], sorted_rows[start + i, 1]
+            key = keys[start + i, 2]
+            rows[i], digits[i] = key >> 32, key & 0xFFFFFFFF
+            for k in range(kinds):
+                found[k, i] = sorted_rows[start + i, 3 + k]
+        _finish(c, g, digits[:n], rows[:n], values, pull, found, before[b], tree, table, u, slopes)
 
 
 def dependence_slopes(control, below, slopes, threads=1):
-    """Write the slope of each row times its group's factor; below: as `ordering.below` finds it for these groups."""
+    """Write the slope of each row times its group's factor into slopes, (n,) by row.
+
+    below: (n,) by row, as `ordering.below` finds it for the same groups.
+    """
     sizes = np.diff(control.ptr)
     small = int(sizes[sizes < LARGE].max(initial=0))
-    run_parts(_small_part, shares(control.ptr, threads), small, control, below, slopes)
+    if small:
+        run_parts(_small_part, shares(control.ptr, threads), small, control, below, slopes)
     for g in np.flatnonzero(sizes >= LARGE):
         if control.factor[g] == 0.0:
             slopes[control.rows[control.ptr[g] : control.ptr[g + 1]]] = 0.0
@@ -261,19 +271,17 @@ def _large(control, g, below, slopes, threads):
     kinds = len(control.sums)
     pieces, blocks = -(-n // PIECE), -(-n >> BLOCK_BITS)
     parts = shares(np.minimum(np.arange(pieces + 1) * PIECE, n), threads)
-    room = scratch((7 + 2 * kinds) * n)[: (7 + 2 * kinds) * n]
-    doubles = room[: (4 + 2 * kinds) * n].view(np.float64).reshape(-1, n)
-    values, pull, found = doubles[0], doubles[1], doubles[2:]
-    places, digits, rows = room[(4 + 2 * kinds) * n :].view(np.int32).reshape(3, n)
-    counts, totals = np.zeros((pieces, blocks), np.int64), np.zeros((pieces, blocks, 5))
-    run_parts(_count_blocks, parts, control, g, below, places, counts, totals)
+    width = 2 * (3 + kinds)
+    room = scratch((width + 1) * n)[: (width + 1) * n]
+    places, sorted_rows = room[width * n :].view(np.int32), room[: width * n].view(np.float64).reshape(n, 3 + kinds)
+    keys = sorted_rows.view(np.int64)
+    totals = np.zeros((pieces, blocks, 6))
+    run_parts(_count_blocks, parts, control, g, below, places, totals)
+    counts = totals[:, :, 5].astype(np.int64)
     borders = np.concatenate([[0], np.cumsum(counts.sum(0))])
     starts = borders[:-1] + np.cumsum(counts, axis=0) - counts
     earlier = np.cumsum(totals, axis=0) - totals
-    run_parts(_fill_blocks, parts, control, g, places, starts, earlier, digits, rows, values, pull, found)
-    of_block = totals.sum(0)
-    lower = np.cumsum(of_block, axis=0) - of_block
-    run_parts(
-        _finish_blocks, shares(borders, threads), longest(borders), control, g, borders, lower, digits, rows, values,
-        pull, found, slopes,
-    )  # fmt: skip
+    run_parts(_fill_blocks, parts, control, g, places, starts, earlier, sorted_rows, keys)
+    lower = np.cumsum(totals.sum(0), axis=0) - totals.sum(0)
+    parts, most = shares(borders, threads), longest(borders)
+    run_parts(_finish_blocks, parts, most, control, g, borders, lower, sorted_rows, keys, slopes)

@@ -44,7 +44,8 @@ def _merge_sort(keys, rows, n, keys2, rows2):
                 else:
                     keys2[k], rows2[k] = keys[j], rows[j]
                     j += 1
-        keys[:n], rows[:n] = keys2[:n], rows2[:n]
+        for k in range(n):  # a copy of slices takes numba four seconds to compile
+            keys[k], rows[k] = keys2[k], rows2[k]
         width *= 2
 
 
@@ -75,12 +76,12 @@ def rank(scores, ptr, order, rank, parts):
 
 LARGE = 8192  # rows of a group from which threads share its work, in pieces that depend on the group alone
 CELLS = 4096
-PIECE = 65_536  # rows of a large group that one thread counts at a time
+PIECE = 32_768  # rows of a large group that one thread counts at a time
 
 
 @compiled(fastmath=False)
 def _per_unit(least, most, cells):
-    """Cells per unit of a range, so that every cell has a number below `cells`; 0 where there is none, or floats fail."""
+    """Cells per unit of a range, so that their numbers stay below `cells`; 0 for no range, or where floats fail."""
     span = most - least
     if span == 0.0 or np.isinf(span):
         return 0.0
@@ -197,7 +198,8 @@ def below(scores, members, ptr, out, threads=1):
     """
     sizes = np.diff(ptr)
     small = int(sizes[sizes < LARGE].max(initial=0))
-    run_parts(_below_part, shares(ptr, threads), small, scores, members, ptr, out)
+    if small:
+        run_parts(_below_part, shares(ptr, threads), small, scores, members, ptr, out)
     for g in np.flatnonzero(sizes >= LARGE):
         _below_large(scores, members[ptr[g] : ptr[g + 1]], out, threads)
 

@@ -34,14 +34,13 @@ from lambda_objectives.queries import Queries, Ranking
 from lambda_objectives.specs.constraints import Constraint
 from lambda_objectives.specs.decorrelated import Decorrelated
 from lambda_objectives.specs.lagrangian import AugmentedLagrangian
-from lambda_objectives.specs.rounds import Coupling, Round, Weights
+from lambda_objectives.specs.rounds import Round, Weights
 from lambda_objectives.specs.weighted import WeightedSum
 from lambda_objectives.terms import Reading, Term
 
 __all__ = [
     "AugmentedLagrangian",
     "Constraint",
-    "Coupling",
     "Decorrelated",
     "Round",
     "Spec",
@@ -70,7 +69,7 @@ class Spec(Protocol):
 
     def couple(  # noqa: D102
         self, queries: Queries, prepared: Sequence[Any], ranking: Ranking, parts: Any, costs: list[float]
-    ) -> Coupling | None: ...
+    ) -> Any: ...
 
     def watch(self, metric: str) -> str: ...  # noqa: D102
 

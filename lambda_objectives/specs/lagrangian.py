@@ -16,7 +16,7 @@ from lambda_objectives.queries import Queries, Ranking
 from lambda_objectives.specs import multipliers
 from lambda_objectives.specs.constraints import Constraint
 from lambda_objectives.specs.rounds import Round, Weights
-from lambda_objectives.terms import Reading, Term, check_term
+from lambda_objectives.terms import Reading, Term, check_term, mass
 
 UPDATES = ("auto", "carry", "reset")
 
@@ -278,8 +278,20 @@ class AugmentedLagrangian:
         start, land = self._schedule(round)
         return round.number >= (land if self.update == "auto" else start)
 
-    def couple(self, queries: Queries, prepared: Any, ranking: Ranking, parts: Any, costs: list[float]) -> None:
-        """Each term stands alone."""
+    def couple(
+        self, queries: Queries, prepared: Any, ranking: Ranking, parts: Any, costs: list[float]
+    ) -> tuple[float, ...] | None:
+        """For each term that reaches 0 the multiplier at which a full step of its own would take it there."""
+        terms = self.terms
+        if self.update != "auto" or not any(getattr(term, "reaches_zero", False) for term in terms):
+            return None
+        hess = float(parts[0, 1].mean(dtype=np.float64)) if len(queries) else 0.0
+        return tuple(
+            _full(costs[i], mass(term, queries) ** 2 / max(mass(terms[0], queries), 1e-300), hess, parts[i, 0])
+            if getattr(term, "reaches_zero", False)
+            else math.nan
+            for i, term in enumerate(terms)
+        )
 
     def watch(self, metric: str) -> str:
         """The metric itself."""
@@ -387,14 +399,18 @@ class AugmentedLagrangian:
             ], state["rule"]
         terms = self.terms
         costs = [watched.costs[terms.index(c.term)] for c in self.constraints]
+        known = round.coupling or (math.nan,) * len(terms)
+        fulls = [known[terms.index(c.term)] for c in self.constraints]
         aims = [
             multipliers.Aim(
-                multipliers.relative_excess(c.sign, value, bound, scale), cost, bound if c.sign > 0 else cost, mu
+                multipliers.relative_excess(c.sign, value, bound, scale, not math.isnan(full)),
+                cost, bound if c.sign > 0 else cost, mu, full,
             )
-            for c, value, bound, scale, cost, mu in zip(
-                self.constraints, standing.values, standing.bounds, standing.scales, costs, self._mus, strict=True
+            for c, value, bound, scale, cost, mu, full in zip(
+                self.constraints, standing.values, standing.bounds, standing.scales, costs, self._mus, fulls,
+                strict=True,
             )
-        ]
+        ]  # fmt: skip
         planned = self.rounds if self.rounds is not None else round.planned
         turn = round.number if planned is None else planned - 1 - round.number
         course = multipliers.Course(
@@ -416,3 +432,9 @@ class AugmentedLagrangian:
             hessian[i] += kappa * alpha * ratio
         divisor = 1.0 + sum(alphas) if self.normalise else 1.0
         return Weights(tuple(w / divisor for w in gradient), tuple(w / divisor for w in hessian))
+
+
+def _full(cost: float, mass: float, hess: float, grad: Any) -> float:
+    """The multiplier at which a full step along a term's gradient would bring its cost to 0, to first order."""
+    square = float(np.square(grad, dtype=np.float64).sum())
+    return abs(cost) * mass * hess / square if square > 0 and hess > 0 else 1.0

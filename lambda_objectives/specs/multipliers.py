@@ -18,6 +18,10 @@
 - *Care.* Where an error jumps from one side of the hair to the other, the gain falls; where turns move v by more than
   half a per cent, they get smaller. Both happen on smooth problems of a few numbers, seldom with trees.
 - *Its limits.* The multiplier stops at 10 primary costs a bound: where a bound cannot be met, scores stay bounded.
+- *Costs that reach 0*, those of dependence, answer far more readily, and by how much has nothing to do with the primary
+  cost. Their unit is the multiplier at which a full step along their own gradient would make nothing of them; log C falls
+  by 2 for a unit of z. Below the bound v is the share of it that is left. The multiplier stops before the learning rate
+  makes every tree overshoot.
 
 `bench.constraints` has what this is worth beside equations 13 and 14.
 """
@@ -45,6 +49,8 @@ NEAR = 0.02  # constraints farther under their course than this stay off
 HAIR = 0.0075
 TURN, RIPPLE = 0.6, 0.005  # what turns do to a, and the most that they may do to v, to either side
 STEP = 0.05  # errors count up to this
+READY_GAIN, READY_HAIR = 0.08, 0.015  # of costs that reach 0: share of GAIN, and HAIR
+FULL = 1.5  # full steps that the multiplier may ask of a tree
 
 
 class Aim(NamedTuple):
@@ -54,6 +60,7 @@ class Aim(NamedTuple):
     cost: float  # of the term whose gradient the multiplier weighs
     least: float  # a cost below which the unit does not count it: the bound of a cost
     gain: float
+    full: float = math.nan  # of a cost that reaches 0: the multiplier at which a full step would take it there
 
 
 class Course(NamedTuple):
@@ -78,9 +85,9 @@ def reset(alpha: float, violation: float, mu: float) -> float:
     return 0.0 if violation < 0 else mu * violation + alpha
 
 
-def relative_excess(sign: int, value: float, bound: float, scale: float) -> float:
-    """How far a value is beyond its bound, in logarithms where both are above 0."""
-    if value > 0 and bound > 0:
+def relative_excess(sign: int, value: float, bound: float, scale: float, ready: bool = False) -> float:
+    """How far a value is beyond its bound, in logarithms where both are above 0; ready: only above the bound."""
+    if value > 0 and bound > 0 and not (ready and value < bound):
         return sign * math.log(value / bound)
     return sign * (value - bound) / scale
 
@@ -103,13 +110,17 @@ def _auto(course: Course, aim: Aim, state: dict[str, Any], constraints: int, t: 
         new["swing"] += 0.1 * (min(abs(new["mean"] - state["mean"]), 0.01) - new["swing"])
         ripple = abs(v - 3 * state["last"] + 2 * state["mean"]) / 4  # by the second difference: a trend is none
         new["turn"] = min(max(state["turn"] * _clip(RIPPLE / max(ripple, 1e-9), 1.1), 0.7 * state["turn"]), 1.0)
-    hair = min(min(2.0 + constraints / 2, 4.0) * new["swing"], HAIR) if course.tighten is None else course.tighten
+    ready = not math.isnan(aim.full)
+    most = READY_HAIR if ready else HAIR
+    hair = min(min(2.0 + constraints / 2, 4.0) * new["swing"], most) if course.tighten is None else course.tighten
     line = new["lead"] * max(0.0, 1.0 - course.number / max(course.land, 1)) - hair
     error = new["mean"] - line
     if not on and v > max(line, 0.0) - NEAR:
         # a primary that is fitted to nothing, or a bound far below the cost, is no unit
         primary = max(abs(course.primary), LEAST * abs(course.first)) or 1.0
         new["unit"], on = primary / (max(aim.least, LEAST_BOUND * abs(aim.cost)) or 1.0), True
+        if ready:
+            new["unit"] = aim.full / a0
     if not on:
         return 0.0, new
     change = 0.0
@@ -118,7 +129,9 @@ def _auto(course: Course, aim: Aim, state: dict[str, Any], constraints: int, t: 
         overshot = error * state["error"] < 0 and min(abs(error), abs(state["error"])) > max(hair, 0.001)
         new["gain"] = max(0.7 * state["gain"], 0.01) if overshot else min(1.01 * state["gain"], 1.0)
     step = _clip(change, STEP) / course.rate + INTEGRAL * _clip(error, STEP)
-    new["z"] = min(max(state["z"] + GAIN * aim.gain * new["gain"] * step, 0.0), math.log1p(LARGEST / a0))
+    gain = GAIN * aim.gain * new["gain"] * (READY_GAIN if ready else 1.0)
+    most = FULL / course.rate if ready else LARGEST / a0
+    new["z"] = min(max(state["z"] + gain * step, 0.0), math.log1p(most))
     new["error"] = error
     turn = TURN * new["turn"] * (1 if (course.turn + t) % 2 == 0 else -1)
     return a0 * math.expm1(new["z"]) * new["unit"] * (1.0 + turn), new

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Coupling(NamedTuple):
@@ -50,7 +50,7 @@ class Round(NamedTuple):
     watched
         The same of a validation set, at the same scores; None where none has been evaluated yet.
     coupling
-        Of `Decorrelated`: how its terms go together at these scores.
+        What the spec itself found out about its terms at these scores.
     """
 
     number: int
@@ -60,7 +60,7 @@ class Round(NamedTuple):
     planned: int | None = None
     rate: float = 0.1
     watched: Round | None = None
-    coupling: Coupling | None = None
+    coupling: Any = None
 
 
 class Weights(NamedTuple):

@@ -1,5 +1,7 @@
 """Counting lower scores, and the slopes in groups so large that they are cut into pieces and blocks."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -21,7 +23,7 @@ def counted(scores, members, ptr, threads=1):
 def lower(scores, members, ptr):
     """The same by a plain sort of each group."""
     out = np.empty(len(scores), np.int64)
-    for a, b in zip(ptr[:-1], ptr[1:], strict=True):
+    for a, b in pairwise(ptr):
         s = scores[members[a:b]]
         out[members[a:b]] = np.searchsorted(np.sort(s), s)
     return out
@@ -114,7 +116,7 @@ def test_slopes_in_large_groups(n, kind, weighted):
     some = rng.integers(0, n, 60)
     wanted = some_slopes(some, scores, control, weights * np.ones(n))
     np.testing.assert_allclose(n * found[some], n * wanted, atol=1e-11)
-    assert abs(found.sum()) < 1e-12
+    assert abs(found.sum()) < 1e-11
     for threads in (2, 3):
         np.testing.assert_array_equal(slopes_of(side, scores, threads), found)
 

@@ -754,3 +754,28 @@ def test_shares_of_a_number_of_rounds_that_nobody_knows_are_refused(constraint, 
     queries = draw()
     with pytest.raises(ValueError, match=words):
         Run(lo.AugmentedLagrangian(RANK, [constraint], **options), queries).step(np.zeros(len(queries)))
+
+
+def test_a_full_step_takes_dependence_to_0():
+    """To first order, with the multiplier that `couple` tells: what "auto" counts multipliers of dependence in."""
+    rng = np.random.default_rng(0)
+    n = 400
+    control, weights = rng.normal(size=n), rng.random(n) + 0.5
+    scores = 0.3 * control + rng.normal(size=n)
+    for primary in (lo.SquaredError(), lo.LambdaRank(lo.NDCG())):
+        term = lo.DistanceCovariance("c")
+        spec = lo.AugmentedLagrangian(primary, [lo.Constraint(term, at_most=0.01)])
+        data = Queries.from_arrays(rng.integers(0, 3, n), group=[20] * 20, weights=weights, columns={"c": control})
+        run = Run(spec, data, dtype=np.float64)
+        run.evaluate(scores)
+        full = run.seen.coupling
+        assert np.isnan(full[0])
+        grad, hess = run.work.parts[1, 0], run.work.parts[0, 1].mean()
+        ratio = run.work.masses[0] / run.work.masses[1]  # gradients of constraints are brought to the primary's mass
+        step = full[1] * ratio * grad / hess
+        value, slope = run.seen.costs[1], grad / run.work.masses[1]
+        assert value - slope @ step == pytest.approx(0, abs=1e-12)
+    spec = lo.AugmentedLagrangian(lo.SquaredError(), [lo.Constraint(lo.LogLoss("c"), at_most=0.1)])
+    run = Run(spec, Queries.from_arrays(np.zeros(4), columns={"c": [0, 1, 1, 0]}))
+    run.evaluate(np.zeros(4))
+    assert run.seen.coupling is None  # other costs have no such unit

@@ -180,3 +180,26 @@ def test_neighbouring_constraints_take_turns():
     assert set((late[:, 0] < late[:, 1])[1::2]) == {True}
     means = (late[1:] + late[:-1]) / 2
     np.testing.assert_allclose(means, means[0, 0], rtol=1e-9)
+
+
+def test_excess_of_costs_that_reach_0_is_a_share_below_the_bound():
+    assert relative_excess(1, 0.3, 0.1, 0.1, True) == pytest.approx(math.log(3))
+    for value in (0.09, 0.01, 0.0, -0.05):  # never falls as the value rises, on either side of 0
+        assert relative_excess(1, value, 0.1, 0.1, True) == pytest.approx(value / 0.1 - 1)
+    assert relative_excess(1, 0.3, 0.0, 2.0, True) == 0.15
+
+
+def test_costs_that_reach_0_have_a_unit_and_a_limit_of_their_own():
+    """The same course for any unit, whatever the primary costs; and no more than trees can follow."""
+
+    def alphas(full, primary, rounds=60):
+        a, states = [0.0], [dict(multipliers.START)]
+        for number in range(rounds):
+            course = Course(number, 20, 0.1, None, primary, primary, number)
+            a, states = auto(course, [Aim(2.0, 0.5, 0.05, 1.0, full)], a, states)
+            yield a[0]
+
+    one = np.array(list(alphas(1.0, 3.0)))
+    np.testing.assert_allclose(list(alphas(7.0, 1e4)), 7 * one, rtol=1e-12)
+    most = multipliers.FULL / 0.1 * (1 + multipliers.TURN)
+    assert max(alphas(1.0, 3.0, 3000)) == pytest.approx(most)

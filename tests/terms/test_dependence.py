@@ -1,4 +1,4 @@
-"""Distance covariance: the definition by n x n matrices, its identities, groups, options, what is refused, as a budget."""
+"""Distance covariance: the definition by n x n matrices, identities, groups, options, what is refused, as a budget."""
 
 import pickle
 from itertools import permutations
@@ -193,9 +193,9 @@ def test_what_is_refused():
         lo.gradient(lo.DistanceCovariance("price", "era"), np.zeros(4), np.zeros(4), price=np.arange(4))
     with pytest.raises(ValueError, match="column 'price' must be finite"):
         lo.gradient(PRICE, np.zeros(4), np.zeros(4), price=[0, 1, np.nan, 3])
-    for wrong in (dict(control=None), dict(control="a b"), dict(control="p", within_group=None), dict(control=("a", ""))):
+    for control, within in ((None, False), ("a b", False), ("p", None), (("a", ""), False)):
         with pytest.raises(ValueError, match="must be"):
-            lo.DistanceCovariance(**wrong)
+            lo.DistanceCovariance(control, within)
     for wrong, words in (
         (dict(control=("a",)), "two to four columns, found 1"),
         (dict(control=tuple("abcde")), "take several terms"),
@@ -233,7 +233,7 @@ def weighted_standard(c, w):
 
 
 def apart(c):
-    """n x n distances of numbers, categories or points."""
+    """Distances, n x n, of numbers, categories or points."""
     c = np.asarray(c)
     return abs(c[:, None] - c) if c.ndim == 1 else np.sqrt(((c[:, None] - c) ** 2).sum(2))
 
@@ -281,8 +281,8 @@ def test_one_weight_far_above_the_others():
     weights = weights + 0.5
     weights[5] = 1e5  # power sums would cancel
     value, _ = both(lo.DistanceCovariance("price", weighted=True), scores, price=control, weights=weights)
-    big = weights.astype(np.longdouble)
-    wanted, _ = weighted(scores.astype(np.longdouble), apart(weighted_standard(control.astype(np.longdouble), big)), big)
+    x, y, w = (values.astype(np.longdouble) for values in (scores, control, weights))
+    wanted, _ = weighted(x, apart(weighted_standard(y, w)), w)
     assert value == pytest.approx(float(wanted), rel=1e-7)
 
 
@@ -298,7 +298,7 @@ def test_categories(seed, count, within):
     term = lo.DistanceCovariance("kind", categorical=True, weighted=within)
     b = 1.0 * (kind[:, None] != kind)
     if n < 4 or variance(b) < 1e-12:
-        with pytest.raises(ValueError, match="'kind' has (no usable categories|3 rows)"):
+        with pytest.raises(ValueError, match=r"'kind' has (no usable categories|3 rows)"):
             both(term, scores, kind=kind, **options)
         return
     value, grad = both(term, scores, kind=kind, **options)
