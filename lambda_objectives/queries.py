@@ -126,7 +126,8 @@ def weighted_mean(values: Vector, weights: Vector | None) -> float:
     if weights is None:
         return float(values.mean()) if len(values) else 0.0
     total = float(weights.sum())
-    return float(weights @ values) / total if total > 0 else 0.0
+    # not by BLAS, whose sum depends on its number of threads
+    return float((weights * values).sum()) / total if total > 0 else 0.0
 
 
 def check_weights(weights: Vector, n: int) -> None:

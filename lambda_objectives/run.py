@@ -195,9 +195,7 @@ class Run:
             if isinstance(term, Choosy):
                 term.check(prepared)
 
-    def _gradients(
-        self, work: Work, scores: npt.NDArray[Any], learn: bool = False
-    ) -> tuple[list[float], Any]:
+    def _gradients(self, work: Work, scores: npt.NDArray[Any], learn: bool = False) -> tuple[list[float], Any]:
         """Fill the gradients of every term; return the terms' values, and how the spec has coupled the terms."""
         work.ranking.update(scores, self.needs_order)
         work.ranking.round = self.rounds

@@ -72,11 +72,12 @@ class Choice:
         self.objective, self.rounds, self.data, self.metric, self.tolerance = objective, rounds, data, metric, tolerance
         self.best: Candidate | None = None
         self.settled_at: int | None = None
+        self.broken_at: int | None = None  # the first round that broke a bound
         self.watched: list[Watched] = []
 
     def begin(self, boosters: Sequence[Any], evaluates: bool) -> None:
         """Take up a training, after its first round; evaluates: whether the booster was given data sets to evaluate."""
-        self.best, self.settled_at = None, None
+        self.best, self.settled_at, self.broken_at = None, None, None
         self.watched = [self.objective.watched(booster, self.data, evaluates) for booster in boosters]
         for _, _, training in self.watched:
             training.judged = True
@@ -100,7 +101,12 @@ class Choice:
     def finish(self) -> Candidate:
         """Return the best round; warn if it breaks a bound."""
         assert self.best is not None
-        if self.best.worst < -self.tolerance:
+        if self._feasible(self.best) and self._early(self.best):
+            warn(
+                f"only early rounds keep to every bound, before it was broken in round {self.broken_at}: returned is "
+                f"round {self.best.trees}, whose scores are still small. Loosen a bound or give it more rounds"
+            )
+        if not self._feasible(self.best):
             of = "training" if self.watched[0].lags else "validation"
             history = self.watched[0].run.history
             warn(
@@ -127,17 +133,23 @@ class Choice:
         return Candidate(trees, value, sign * value, margins, results, states)
 
     def _consider(self, new: Candidate) -> None:
-        best = self.best
-        if best is None:
-            self.best = new
-            return
-        if self._rank(new) > self._rank(best):
+        if self.broken_at is None and not self._feasible(new):
+            self.broken_at = new.trees
+        if self.best is None or self._rank(new) > self._rank(self.best):
             self.best = new
 
-    def _rank(self, candidate: Candidate) -> tuple[bool, float, float]:
-        """Feasible rounds first, by their metric; then the others, by their least margin."""
-        feasible = candidate.worst >= -self.tolerance
-        return feasible, 0.0 if feasible else candidate.worst, candidate.value
+    def _feasible(self, candidate: Candidate) -> bool:
+        return candidate.worst >= -self.tolerance
+
+    def _early(self, candidate: Candidate) -> bool:
+        """Whether it keeps to a bound that was broken later for the first time: by scores that are small as yet."""
+        return self.broken_at is not None and candidate.trees < self.broken_at
+
+    def _rank(self, candidate: Candidate) -> tuple[bool, bool, float, float]:
+        """Feasible rounds first, early ones last of them, by their metric; then the others, by their least margin."""
+        feasible = self._feasible(candidate)
+        late = feasible and not self._early(candidate)
+        return feasible, late, 0.0 if feasible else candidate.worst, candidate.value
 
 
 def verdict(margins: Mapping[str, float], history: Mapping[str, Sequence[float]], tolerance: float = 0.0) -> str:

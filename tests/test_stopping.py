@@ -10,6 +10,7 @@ from sklearn.model_selection import GroupKFold
 from xgboost.callback import TrainingCallback
 
 import lambda_objectives as lo
+from lambda_objectives.stopping import Candidate, Choice
 from tests.data import TEST, TRAIN, Table
 
 ROUNDS = 24
@@ -36,7 +37,9 @@ SPECS = {
 }
 every_spec = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
 pytestmark = pytest.mark.filterwarnings("ignore:no late round keeps:lambda_objectives.LambdaObjectivesWarning")
-no_round = pytest.mark.filterwarnings("ignore:no round keeps:lambda_objectives.LambdaObjectivesWarning")
+no_round = pytest.mark.filterwarnings(
+    "ignore:(no round keeps|only early rounds):lambda_objectives.LambdaObjectivesWarning"
+)
 
 
 class LightGBM:
@@ -130,10 +133,15 @@ def worst(reading):
 
 
 def wanted(readings, tolerance=0.0, metric="ndcg@10", sign=1):
-    """The best round by hand, counted from 1: of the feasible ones by the metric, else by the least margin."""
+    """The best round by hand, counted from 1: of the feasible ones by the metric, else by the least margin.
+
+    Feasible ones before the first one that is not count only where there are no others.
+    """
     feasible = [k for k, reading in enumerate(readings) if worst(reading) >= -tolerance]
+    broken = [k for k in range(len(readings)) if k not in feasible]
+    late = [k for k in feasible if not broken or k > broken[0]]
     if feasible:
-        return 1 + max(feasible, key=lambda k: sign * readings[k][metric])
+        return 1 + max(late or feasible, key=lambda k: sign * readings[k][metric])
     return 1 + max(range(len(readings)), key=lambda k: worst(readings[k]))
 
 
@@ -550,3 +558,21 @@ def test_shares_of_rounds_are_refused_where_early_stopping_may_end_before():
     with pytest.raises(ValueError, match=r"start=0.5 is a share of the rounds.*early stopping.*or rounds="):
         LightGBM.fit(objective, LightGBM.data(), 20, callbacks=[LightGBM.stop(objective, 5)])
     LightGBM.fit(objective, LightGBM.data(), 20, callbacks=[LightGBM.stop(objective, 20)])  # which only chooses
+
+
+def test_early_rounds_keep_to_bounds_for_nothing():
+    """A round before a bound was broken for the first time is returned only if there is no later one, and said so."""
+
+    def chosen(margins):
+        choice = Choice(lo.Objective(RANK), 9, None, None, 0.0)
+        for k, margin in enumerate(margins, 1):
+            choice._consider(Candidate(k, 1.0 / k, 1.0 / k, {"m": margin}, None, []))
+        return choice
+
+    assert chosen([0.5, 0.2, -0.1, -0.1, 0.1, 0.2]).best.trees == 5
+    assert chosen([0.5, 0.2, 0.1]).best.trees == 1  # never broken
+    assert chosen([-0.5, 0.2, -0.1, 0.1]).best.trees == 2  # broken at once
+    early = chosen([0.5, 0.2, -0.1, -0.3])
+    assert early.best.trees == 1
+    with pytest.warns(lo.LambdaObjectivesWarning, match="only early rounds keep to every bound, before .* in round 3"):
+        early.finish()

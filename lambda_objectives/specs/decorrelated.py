@@ -16,6 +16,8 @@ from lambda_objectives.terms import Exchange, Payable, Reading, Term, check_colu
 from lambda_objectives.terms.dependence import DistanceCovariance
 from lambda_objectives.terms.pearson import Pearson
 
+LEAST = 0.3  # share of the mean Hessian that every row of a ranking has at least
+
 
 @dataclass(frozen=True)
 class Decorrelated:
@@ -37,8 +39,9 @@ class Decorrelated:
         Gaussian       weight / 2          x mean precision x dependence of m   where the deviation is constant
         Pearson        weight              x dependence of s within groups      on groups that the loss scores
 
-    Ranking losses have one curvature for all rows, the mean of the Hessian, and the penalty is told in the unit of
-    their cost. The Hessian stays the loss's own.
+    The Hessian stays the loss's own. Ranking losses have one curvature for all rows, the mean of the Hessian, and the
+    penalty is told in the unit of their cost; rows with less than .3 of the mean, which an equal push would throw far
+    away, are given that.
 
     Parameters
     ----------
@@ -214,6 +217,8 @@ class Decorrelated:
                 half = np.divide(half, weights, out=np.zeros_like(half), where=weights > 0)
         else:
             total, unit = float(hess.sum(dtype=np.float64)), f"cost/{base.name}"
+            if any(self.weights):  # a push that is the same for all rows would throw those without a Hessian far away
+                np.maximum(hess, LEAST * total / max(n, 1), out=hess)
             half = total / 2 / max(mass(self.terms[1], queries), 1e-300)
             exchange = Exchange(1.0, ranking.scores, total / 2 / max(mass(base, queries), 1e-300))
         leanings = []

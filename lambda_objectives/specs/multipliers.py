@@ -19,9 +19,9 @@
   half a per cent, they get smaller. Both happen on smooth problems of a few numbers, seldom with trees.
 - *Its limits.* The multiplier stops at 10 primary costs a bound: where a bound cannot be met, scores stay bounded.
 - *Costs that reach 0*, those of dependence, answer far more readily, and by how much has nothing to do with the primary
-  cost. Their unit is the multiplier at which a full step along their own gradient would make nothing of them; log C falls
-  by 2 for a unit of z. Below the bound v is the share of it that is left. The multiplier stops before the learning rate
-  makes every tree overshoot.
+  cost. Their unit is the multiplier at which a full step along their own gradient would make nothing of them; log C
+  falls by about 2 for a unit of z. Below the bound v is the share of it that is left. The multiplier stops before the
+  learning rate makes every tree overshoot by far.
 
 `bench.constraints` has what this is worth beside equations 13 and 14.
 """
@@ -50,7 +50,7 @@ HAIR = 0.0075
 TURN, RIPPLE = 0.6, 0.005  # what turns do to a, and the most that they may do to v, to either side
 STEP = 0.05  # errors count up to this
 READY_GAIN, READY_HAIR = 0.08, 0.015  # of costs that reach 0: share of GAIN, and HAIR
-FULL = 1.5  # full steps that the multiplier may ask of a tree
+FULL = 4.0  # full steps that the multiplier may ask of a tree
 
 
 class Aim(NamedTuple):

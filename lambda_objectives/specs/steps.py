@@ -15,11 +15,15 @@ from typing import Any
 from lambda_objectives.specs.rounds import Coupling, Round
 from lambda_objectives.warn import warn
 
-WINDOW = 8  # rounds that are looked back on
-TURNS = 5  # changes of side within them, of seven, that make a swing
-WIDTH = 0.05  # mean change of the correlation with a control, from one round to the next, that makes one
+WINDOW, TURNS, WIDTH = 8, 5, 0.05  # rounds looked back on; changes of side, and their mean width, that are damped
+LONG, MANY, WIDE = (
+    12,
+    9,
+    0.15,
+)  # the same for a warning: predictions still nearly flat swing for some rounds, and settle
+YOUNG = 8  # rounds in which nobody is warned of swings
 WORSE, WIDER = 1.2, 1.5  # cost and spread, against those of the round with the least cost, of inflated predictions
-LOWER = 0.7, 0.1  # a swing lowers the weight at least to the first share of what it was, and at most to the second
+LOWER = 0.7, 0.5  # a swing lowers the weight at least to the first share of what it was, and at most to the second
 
 START: dict[str, Any] = {
     "damping": 1.0,  # the weight is multiplied by this
@@ -37,16 +41,20 @@ def watch(state: dict[str, Any], round: Round, weights: Sequence[float], damp: b
     coupling = round.coupling
     assert coupling is not None
     leanings = [0.0 if math.isnan(each) else each for each in coupling.leanings]
-    state = state | {"leanings": [*state["leanings"], leanings][-WINDOW:]}
+    state = state | {"leanings": [*state["leanings"], leanings][-LONG:]}
     if not state["natural"] and coupling.spread > 0:  # the first tree is the loss's alone, if there is no offset
         state["natural"] = coupling.spread / min(round.rate if round.number else 1.0, 1.0)
     step = sum(weights) * state["damping"] * round.rate
-    width = max((swing(side) for side in zip(*state["leanings"], strict=True)), default=0.0)
-    if width > 0 and step > 0:
-        safe = step * min(LOWER[0], WIDTH * state["natural"] / (width * coupling.spread))
-        if damp:
-            return state | {"damping": state["damping"] * max(safe / step, LOWER[1]), "leanings": [], "least": None}
-        if "swings" not in state["told"]:
+    sides = list(zip(*state["leanings"], strict=True))
+    if damp:
+        width = max((swing(side, WINDOW, TURNS, WIDTH) for side in sides), default=0.0)
+        if width > 0 and step > 0:
+            share = min(max(_safe(state, coupling, width), LOWER[1]), LOWER[0])
+            return state | {"damping": state["damping"] * share, "leanings": [], "least": None}
+    elif "swings" not in state["told"] and round.number >= YOUNG + LONG - 1:
+        width = max((swing(side, LONG, MANY, WIDE) for side in sides), default=0.0)
+        if width > 0 and step > 0:
+            safe = step * min(_safe(state, coupling, width), LOWER[0])
             warn(
                 f"the dependence swings from side to side, its correlation by {width:.2g} a round: weight x learning "
                 f"rate = {step:.3g} makes every tree overshoot independence. By the swings seen, {safe:.1g} looks like "
@@ -54,15 +62,21 @@ def watch(state: dict[str, Any], round: Round, weights: Sequence[float], damp: b
                 "Decorrelated(..., damp=True)"
             )
             state["told"] = [*state["told"], "swings"]
-    return state if state["told"] else _inflation(state, round, coupling, sum(weights))
+    return state if "inflation" in state["told"] else _inflation(state, round, coupling, sum(weights))
 
 
-def swing(leanings: Sequence[float]) -> float:
-    """Mean change from round to round, if the side changes nearly every time and the changes are wide; else 0."""
-    changes = [abs(b - a) for a, b in pairwise(leanings)]
-    turns = sum(a * b < 0 for a, b in pairwise(leanings))
-    width = sum(changes) / len(changes) if changes else 0.0
-    return width if len(leanings) == WINDOW and turns >= TURNS and width >= WIDTH else 0.0
+def _safe(state: dict[str, Any], coupling: Coupling, width: float) -> float:
+    """The share of the step at which swings would be narrow, since the scores move in proportion to it."""
+    return float(WIDTH * state["natural"] / (width * coupling.spread))
+
+
+def swing(leanings: Sequence[float], window: int, turns: int, width: float) -> float:
+    """Mean change from round to round, if the side changes often enough and the changes are wide enough; else 0."""
+    pairs = list(pairwise(leanings[-window:]))
+    if len(pairs) < window - 1:
+        return 0.0
+    found = sum(abs(b - a) for a, b in pairs) / len(pairs)
+    return found if sum(a * b < 0 for a, b in pairs) >= turns and found >= width else 0.0
 
 
 def _inflation(state: dict[str, Any], round: Round, coupling: Coupling, weight: float) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +14,13 @@ from lambda_objectives.terms import Exchange, Floats, Reading, check_column, gro
 
 
 class Prepared(NamedTuple):
-    """What the term keeps of a data set."""
+    """What the term keeps of a data set; its rows group by group."""
 
-    group: npt.NDArray[np.int64]  # of each row, from 0
-    first: npt.NDArray[np.int64]  # one row of each group: what is common to a group is taken off before all else
+    rows: npt.NDArray[np.int64] | slice  # where they lie in the data set
+    ptr: npt.NDArray[np.int64]  # borders of the groups
     target: Vector  # standardised within the row's group; 0 in groups that are not scored
     weights: Vector  # of the rows; 0 in groups that are not scored
-    scored: npt.NDArray[np.bool_]  # of the groups
+    mass: Vector  # (groups,) sum of these weights
     share: Vector  # what each group counts in the mean correlation: the mean weight of its rows
 
 
@@ -90,38 +90,40 @@ class Pearson:
         """Standardise the labels of each group."""
         y = queries.column(self.label)
         group = groups_of(queries, self.within_group)
-        weights = np.ones(len(y)) if queries.weights is None else queries.weights
-        count = int(group.max(initial=-1)) + 1
-        first = np.zeros(count, np.int64)
-        first[group] = np.arange(len(y))
-        low, high = np.full(count, np.inf), np.full(count, -np.inf)
-        taking = weights > 0
-        np.minimum.at(low, group[taking], y[taking])
-        np.maximum.at(high, group[taking], y[taking])
+        ptr = np.concatenate([[0], np.cumsum(np.bincount(group))])
+        rows = slice(None) if self.within_group is True else np.argsort(group, kind="stable")
+        y = y[rows]
+        weights = np.ones(len(y)) if queries.weights is None else queries.weights[rows]
+        if not len(y):
+            return Prepared(rows, ptr, y, weights, np.zeros(0), np.zeros(0))
+        low = np.minimum.reduceat(np.where(weights > 0, y, np.inf), ptr[:-1])
+        high = np.maximum.reduceat(np.where(weights > 0, y, -np.inf), ptr[:-1])
         scored = high > low
-        held = np.where(scored[group], weights, 0.0)
-        target = _centred(y, group, first, held)
-        deviation = np.sqrt(_means(target * target, group, held, count))
-        target = np.where(scored[group], target / np.where(deviation > 0, deviation, 1.0)[group], 0.0)
-        share = _sums(weights, group, count) / np.maximum(np.bincount(group, minlength=count), 1)
-        return Prepared(group, first, target, held, scored, share * scored)
+        held = np.where(_each(scored, ptr), weights, 0.0)
+        mass = _sums(held, ptr)
+        target = _centred(y, held, mass, ptr)
+        deviation = np.sqrt(_sums(held * target * target, ptr) / np.where(mass > 0, mass, 1.0))
+        target = np.where(_each(scored, ptr), target / _each(np.where(deviation > 0, deviation, 1.0), ptr), 0.0)
+        return Prepared(rows, ptr, target, held, mass, scored * _sums(weights, ptr) / np.diff(ptr))
 
     def gradient(self, prepared: Prepared, ranking: Ranking, grad: Floats, hess: Floats) -> float:
         """Write gradient and Hessian, return the value."""
-        error = self._error(prepared, ranking)
-        grad[:] = prepared.weights * error
-        hess[:] = prepared.weights
-        return weighted_mean(error * error, prepared.weights) / 2
+        rows, ptr, target, weights, mass, _ = prepared
+        error = _centred(ranking.scores[rows], weights, mass, ptr) - target
+        grad[rows] = weights * error
+        hess[rows] = weights
+        return weighted_mean(error * error, weights) / 2
 
     def readings(self, prepared: Prepared, ranking: Ranking) -> dict[str, Reading]:
         """Return the mean correlation, and twice the value."""
-        group, first, target, weights, scored, share = prepared
-        p = _centred(ranking.scores, group, first, weights)
-        spread = np.sqrt(_means(p * p, group, weights, len(scored)))
+        rows, ptr, target, weights, mass, share = prepared
+        scores = ranking.scores[rows]
+        p = _centred(scores, weights, mass, ptr)
+        weighted = weights * p
+        spread = np.sqrt(_sums(weighted * p, ptr) * mass)
         # scores that are equal but for rounding have no correlation
-        flat = spread <= 1e-12 * _means(np.abs(ranking.scores), group, weights, len(scored))
-        together = _means(p * target, group, weights, len(scored))
-        correlation = np.where(flat, 0.0, together / np.where(flat, 1.0, spread))
+        flat = spread <= 1e-12 * _sums(weights * np.abs(scores), ptr)
+        correlation = np.where(flat, 0.0, _sums(weighted * target, ptr) / np.where(flat, 1.0, spread))
         error = p - target
         return {
             self.name: Reading(weighted_mean(correlation, share), True),
@@ -132,24 +134,22 @@ class Pearson:
         """Dependence of the scores."""
         return Exchange(2.0, ranking.scores, 0.5)
 
-    def _error(self, prepared: Prepared, ranking: Ranking) -> Vector:
-        centred = _centred(ranking.scores, prepared.group, prepared.first, prepared.weights)
-        error: Vector = centred - prepared.target
-        return error
+
+def _sums(values: Vector, ptr: npt.NDArray[np.int64]) -> Vector:
+    """Sum over each group, of rows that lie group by group."""
+    total: Vector = np.add.reduceat(values, ptr[:-1]) if len(values) else np.zeros(0)
+    return total
 
 
-def _sums(values: Vector, group: npt.NDArray[np.int64], count: int) -> Vector:
-    return np.bincount(group, weights=values, minlength=count).astype(np.float64, copy=False)
+def _each(of_groups: npt.NDArray[Any], ptr: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """What belongs to a group, for each of its rows."""
+    return np.repeat(of_groups, np.diff(ptr))
 
 
-def _means(values: Vector, group: npt.NDArray[np.int64], weights: Vector, count: int) -> Vector:
-    """Weighted mean in each group; 0 for groups without a weight."""
-    total = _sums(weights, group, count)
-    return _sums(weights * values, group, count) / np.where(total > 0, total, 1.0)
-
-
-def _centred(values: Vector, group: npt.NDArray[np.int64], first: npt.NDArray[np.int64], weights: Vector) -> Vector:
+def _centred(values: Vector, weights: Vector, mass: Vector, ptr: npt.NDArray[np.int64]) -> Vector:
     """Less the weighted mean of the row's group; 0 in groups without a weight."""
-    shifted = values - values[first][group]
-    centred: Vector = shifted - _means(shifted, group, weights, len(first))[group]
-    return np.where(_sums(weights, group, len(first))[group] > 0, centred, 0.0)
+    if not len(values):
+        return values
+    shifted = values - _each(values[ptr[:-1]], ptr)  # what is common to a group is taken off before all else
+    centred: Vector = shifted - _each(_sums(weights * shifted, ptr) / np.where(mass > 0, mass, 1.0), ptr)
+    return np.where(_each(mass > 0, ptr), centred, 0.0)

@@ -33,11 +33,12 @@ SWINGS = [0.3 * (-1) ** i for i in range(30)]
 
 def test_swings_are_told_once_with_a_product_that_is_safe():
     state, heard = follow(SWINGS)
-    assert [number for number, _ in heard] == [steps.WINDOW - 1]
+    assert [number for number, _ in heard] == [steps.YOUNG + steps.LONG - 1]
     text = heard[0][1]
     assert "correlation by 0.6 a round: weight x learning rate = 10" in text
     assert "0.8 looks like the largest product that is safe" in text  # 10 x .05 / .6
     assert state["damping"] == 1.0
+    assert follow(SWINGS[:12] + [0.05] * 18)[1] == []  # it settles
 
 
 def test_no_swings():
@@ -48,17 +49,20 @@ def test_no_swings():
         0.2 * np.random.default_rng(0).normal(size=3).repeat(10),  # a few changes of side
     ):
         assert follow(list(calm))[1] == []
+        assert follow(list(calm), damp=True)[0]["damping"] == 1.0
 
 
 def test_damping_lowers_the_weight_until_they_stop():
     state, heard = follow(SWINGS[:8], damp=True)
     assert heard == []
-    assert state["damping"] == pytest.approx(0.1)  # no more than to a tenth at a time
+    assert state["damping"] == 0.5  # no more than to a half at a time
     assert state["leanings"] == []
-    state, _ = follow([0.06 * (-1) ** i for i in range(8)], damp=True)
-    assert state["damping"] == pytest.approx(0.05 / (2 * 0.06))
+    state, _ = follow([0.04 * (-1) ** i for i in range(8)], damp=True)
+    assert state["damping"] == pytest.approx(0.05 / (2 * 0.04))
     state, _ = follow(SWINGS[:7], damp=True)
     assert state["damping"] == 1.0
+    state, _ = follow(SWINGS[:24], damp=True)
+    assert state["damping"] == 0.125
 
 
 def test_inflation_is_told_once():
@@ -107,14 +111,13 @@ def test_trainings(booster):
     calm, heard = trained(booster, 10.0)
     assert heard == []
     wild, heard = trained(booster, 300.0)
-    assert len(heard) == 1
-    assert "weight x learning rate = 30 makes every tree overshoot" in heard[0]
-    damped, heard = trained(booster, 300.0, damp=True)
-    assert heard == []
+    assert len(heard) == len(set(heard)) <= 2
+    assert sum("weight x learning rate = 30 makes every tree overshoot" in text for text in heard) == 1
+    damped, _ = trained(booster, 300.0, damp=True)
     assert 0 < damped["damping"][-1] < 0.3
-    assert damped["damping"][-1] == damped["damping"][-20]  # settled
+    assert damped["damping"][-1] == damped["damping"][-15]  # settled
     assert damped["mse"][-1] < wild["mse"][-1] / 2
-    assert damped["mse"][-1] < 2 * calm["mse"][-1]
+    assert damped["mse"][-1] < 3 * calm["mse"][-1]
     assert damped["c.dcov2"][-1] < calm["c.dcov2"][-1]
     assert "damping" not in calm
 
@@ -123,6 +126,6 @@ def test_trainings(booster):
 def test_a_log_loss_that_blows_up_is_named(booster):
     history, heard = trained(booster, 1000.0, base=lo.LogLoss())
     assert history["logloss"][-1] > 2 * min(history["logloss"])
-    assert len(heard) == 1
+    assert 1 <= len(heard) == len(set(heard)) <= 2
     assert "inflate" in heard[0] or "swings" in heard[0]
     assert trained(booster, 10.0, base=lo.LogLoss())[1] == []
