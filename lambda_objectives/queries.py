@@ -178,6 +178,7 @@ class Ranking:
             self.rank = self.order.copy()
         self._below: dict[bool | str, npt.NDArray[np.int32]] = {}
         self._fresh: set[bool | str] = set()  # of those, the ones for the scores there are now
+        self._there: Any = None
 
     def update(self, scores: npt.NDArray[Any], ranked: bool) -> None:
         """Take a copy of new scores, which must be finite, and sort them if the order is wanted.
@@ -198,6 +199,7 @@ class Ranking:
         for output in self.outputs:
             require_finite("scores", output)
         self._fresh.clear()
+        self._there = None
         if ranked:
             self.kernels.rank(self.scores, self.ptr, self.order, self.rank, self.parts)
 
@@ -214,10 +216,17 @@ class Ranking:
             self._fresh.add(within_group)
         return self._below[within_group]
 
+    @property
+    def there(self) -> Any:
+        """The scores on the device, sent once a round."""
+        if self._there is None:
+            self._there = self.arrays.asarray(self.scores)
+        return self._there
+
     def shifted(self, by: Vector) -> Ranking:
         """The ranking at other scores: these plus something."""
         other = copy.copy(self)
-        other._below, other._fresh = {}, set()
+        other._below, other._fresh, other._there = {}, set(), None
         other.scores = self.scores + by
         if self.ptr is not None:
             other.order, other.rank = self.order.copy(), self.rank.copy()

@@ -22,6 +22,7 @@ import xgboost as xgb
 from sklearn.base import clone
 
 import lambda_objectives as lo
+from lambda_objectives.run import array_module
 from tests.data import SPEC, TEST, TRAIN, Table
 
 ROUNDS = 6
@@ -529,6 +530,38 @@ def test_what_is_no_spec_is_refused(spec, match):
 def test_unknown_device_is_refused(device):
     with pytest.raises(ValueError, match="device must be"):
         lo.Objective(SPEC, device=device)
+
+
+def test_cuda_without_a_gpu_or_without_work_for_it_is_refused():
+    pooled, weighted = lo.DistanceCovariance("c"), lo.DistanceCovariance("c", weighted=True)
+    for spec in (SPEC, lo.Decorrelated(lo.LogLoss(), [weighted], 1.0)):
+        with pytest.raises(ValueError, match="device='cuda': nothing of this spec is computed on a GPU"):
+            lo.Objective(spec, device="cuda")
+    if not has_gpu():
+        with pytest.raises(RuntimeError, match=r"device='cuda' needs CuPy and a GPU.*extra cuda12 or cuda13"):
+            lo.Objective(lo.Decorrelated(lo.LogLoss(), [pooled, weighted], 1.0), device="cuda")
+
+
+def has_gpu():
+    try:
+        return array_module("cuda") is not None
+    except RuntimeError:
+        return False
+
+
+def test_a_training_on_a_device_is_that_of_the_loops(monkeypatch):
+    """NumPy in place of CuPy, from the objective's argument to the trees."""
+    monkeypatch.setattr("lambda_objectives.objective.array_module", {"cuda": np, "cpu": None}.get)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    spec, models = lo.Decorrelated(lo.SquaredError(), ["a", "b"], 3.0), []
+    for device in ("cpu", "cuda"):
+        objective = lo.Objective(spec, device=device)
+        data = lo.attach(lgb.Dataset(X, X[:, 0] + X[:, 1]), a=X[:, 0], b=X[:, 2] ** 2)
+        params = {"objective": objective, "verbosity": -1, "num_threads": 1, "num_leaves": 7}
+        models.append(lgb.train(params, data, 20).predict(X))
+        assert repr(objective).endswith(f"device={device!r})")
+    np.testing.assert_allclose(*models, atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ class Prepared(NamedTuple):
     slopes: Vector  # by row, times the group's factor
     value: Vector  # of each group
     skipped: int
+    plans: list[Any]  # on the device, once one is used: what the array form wants of each side
 
 
 def _logistic(scores: Vector) -> tuple[Vector, Vector]:
@@ -159,6 +160,11 @@ class DistanceCovariance:
         """price.dcov2, by the control; a+b.dcov2 for a joint one."""
         return f"{'+'.join(self._names)}.dcov2"
 
+    @property
+    def on_device(self) -> bool:
+        """Whether it has a form for GPUs: `weighted` and `categorical` have loops only."""
+        return not (self.weighted or self.categorical)
+
     def prepare(self, queries: Queries, dtype: npt.DTypeLike) -> Prepared:
         """Standardise the control, sort each group by it, add up its distances."""
         columns = [queries.column(name, "control") for name in self._names]
@@ -193,7 +199,7 @@ class DistanceCovariance:
             loops("controls").laid_out(rows, ptr, values, weights, share * factor, self.categorical)
             for rows, values in laid
         ]
-        return Prepared(members, ptr, sides, factor, weight, np.zeros(n), np.zeros(len(factor)), skipped)
+        return Prepared(members, ptr, sides, factor, weight, np.zeros(n), np.zeros(len(factor)), skipped, [])
 
     def _refuse(self, rows: int) -> None:
         what = "no usable categories" if self.categorical else "no usable spread"
@@ -205,13 +211,16 @@ class DistanceCovariance:
 
     def gradient(self, prepared: Prepared, ranking: Ranking, grad: Floats, hess: Floats) -> float:
         """Write gradient and Hessian, return the value."""
-        below = ranking.below(self.within_group, prepared.members, prepared.ptr)
-        kernel = loops("controls").category_slopes if self.categorical else loops("dependence").dependence_slopes
-        kernel(prepared.sides[0], below, prepared.slopes, ranking.threads)
-        for side in prepared.sides[1:]:
-            slopes = np.empty_like(prepared.slopes)
-            kernel(side, below, slopes, ranking.threads)
-            np.add(prepared.slopes, slopes, out=prepared.slopes)
+        if ranking.arrays is not None and self.on_device:
+            _device_slopes(prepared, ranking)
+        else:
+            below = ranking.below(self.within_group, prepared.members, prepared.ptr)
+            kernel = loops("controls").category_slopes if self.categorical else loops("dependence").dependence_slopes
+            kernel(prepared.sides[0], below, prepared.slopes, ranking.threads)
+            for side in prepared.sides[1:]:
+                slopes = np.empty_like(prepared.slopes)
+                kernel(side, below, slopes, ranking.threads)
+                np.add(prepared.slopes, slopes, out=prepared.slopes)
         hess[:] = 0.0
         if self.link is None:
             grad[:] = prepared.slopes
@@ -219,6 +228,16 @@ class DistanceCovariance:
         outputs, rise = LINKS[self.link](ranking.scores)
         grad[:] = prepared.slopes * rise
         return self.through(prepared, outputs)
+
+    def check(self, prepared: Prepared) -> None:
+        """Refuse training data in which no group has a use for the control."""
+        groups = len(prepared.value)
+        if groups and prepared.skipped == groups:
+            raise ValueError(
+                f"control: in none of the {groups} groups of within_group={self.within_group!r} has "
+                f"{' and '.join(map(repr, self._names))} 4 rows and a usable spread; leave the control out, or choose "
+                "larger groups"
+            )
 
     def through(self, prepared: Prepared, outputs: Vector) -> float:
         """The value for any function of the scores that never falls, at those of the last gradient.
@@ -243,6 +262,20 @@ class DistanceCovariance:
         if self.within_group is not False:
             found[f"skipped/{self.name}"] = Reading(float(prepared.skipped), False)
         return found
+
+
+def _device_slopes(prepared: Prepared, ranking: Ranking) -> None:
+    """Slopes by the array form: the scores go to the device once for all controls, the slopes come back."""
+    xp, form = ranking.arrays, loops("arrayform")
+    if not len(prepared.slopes):
+        return
+    if not prepared.plans:
+        prepared.plans.extend(form.plan(xp, s.rows, s.values, s.factor, s.ptr) for s in prepared.sides)
+    scores = ranking.there
+    slopes = form.slopes(xp, prepared.plans[0], scores)
+    for plan in prepared.plans[1:]:
+        slopes += form.slopes(xp, plan, scores)
+    prepared.slopes[:] = slopes.get() if hasattr(slopes, "get") else slopes
 
 
 def _mean(prepared: Prepared, values: Vector) -> float:

@@ -12,17 +12,8 @@ import lambda_objectives as lo
 from lambda_objectives.queries import Queries
 from lambda_objectives.run import Run
 from lambda_objectives.terms.slices import SPREAD, directions
-
-
-def naive(x, y):
-    """Value and slope by the definition, on n x n matrices."""
-    n = len(x)
-    a, b, sign = abs(x[:, None] - x), abs(y[:, None] - y), np.sign(x[:, None] - x)
-    rows = b.sum(1)
-    value = (a * b).sum() - 2 * (a.sum(1) @ rows) / (n - 2) + a.sum() * b.sum() / ((n - 1) * (n - 2))
-    slope = 2 * (sign * b).sum(1) - 2 * (sign * (rows[:, None] + rows)).sum(1) / (n - 2)
-    slope += 2 * sign.sum(1) * b.sum() / ((n - 1) * (n - 2))
-    return value / (n * (n - 3)), slope / (n * (n - 3))
+from tests.oracles import dcov2 as naive
+from tests.oracles import standardised as standard
 
 
 def weighted(x, b, w):
@@ -45,10 +36,6 @@ def distinct(w):
         p1**3 - 3 * p1 * p2 + 2 * p3,
         p1**4 - 6 * p1**2 * p2 + 3 * p2**2 + 8 * p1 * p3 - 6 * p4,
     )
-
-
-def standard(c):
-    return (c - c.mean()) / c.std()
 
 
 def both(term, scores, **columns):
@@ -508,6 +495,42 @@ def test_any_number_of_threads_gives_the_same_bits(term):
 
 
 @pytest.mark.slow  # its import compiles
+@pytest.mark.parametrize(
+    "term",
+    [
+        lo.DistanceCovariance("a"),
+        lo.DistanceCovariance("a", "era"),
+        lo.DistanceCovariance(("a", "b"), "era", link="logit", slices=6),
+    ],
+    ids=repr,
+)
+def test_the_array_form_in_place_of_the_loops(term):
+    """What device="cuda" computes by CuPy, here by NumPy; round after round, and in every reading."""
+    rng = np.random.default_rng(8)
+    n = 500
+    columns = {"a": rng.normal(size=n), "b": rng.integers(0, 3, n) * 1.0, "era": rng.integers(0, 9, n) * 1.0}
+    data = Queries.from_arrays(np.zeros(n), weights=rng.random(n), columns=columns)
+    loops, arrays = (Run(term, data, dtype=np.float64, arrays=xp) for xp in (None, np))
+    for _ in range(3):
+        scores = np.round(columns["a"] + rng.normal(size=n), 1)
+        np.testing.assert_allclose(arrays.step(scores)[0], loops.step(scores)[0], atol=1e-11)
+    assert arrays.history.keys() == loops.history.keys()
+    for name, values in arrays.history.items():
+        assert values == pytest.approx(loops.history[name], abs=1e-12)
+    assert arrays.work.prepared[0].plans
+
+
+def test_training_data_of_no_use_to_any_group_are_refused_and_others_counted():
+    era = np.repeat(np.arange(5.0), 3)
+    term = lo.DistanceCovariance("price", "era")
+    given = dict(price=np.arange(15.0), era=era)
+    with pytest.raises(ValueError, match="in none of the 5 groups of within_group='era' has 'price' 4 rows"):
+        lo.gradient(term, np.zeros(15), np.zeros(15), **given)
+    with pytest.raises(ValueError, match="in none of the 5 groups"):
+        lo.gradient(lo.Decorrelated(lo.SquaredError(), "price", 1.0, within_group="era"), era, era, **given)
+    assert lo.evaluate(term, np.arange(15.0), era, **given)["skipped/price.dcov2"] == 5
+
+
 @pytest.mark.parametrize("ties", [False, True])
 def test_dcor_finds_the_same(ties):
     dcor = pytest.importorskip("dcor")
@@ -531,7 +554,7 @@ def test_a_budget_is_kept(booster):
     spec = lo.AugmentedLagrangian(lo.SquaredError(), [lo.Constraint(PRICE, at_most=0.2 * free)])
     train, margins, scores = fitted(booster, X, y, spec, rounds)
     kept = lo.evaluate(PRICE, scores, y, price=X[:, 0])["price.dcov2"]
-    assert 0 <= margins["price.dcov2"] < 0.15
+    assert 0 <= margins["price.dcov2"] < 0.05
     assert kept == pytest.approx(0.2 * free * (1 - margins["price.dcov2"]), rel=1e-4)
     assert np.mean((scores - y) ** 2) < 0.97 * np.var(y - X[:, 1])
     assert train
