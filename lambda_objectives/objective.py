@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from lambda_objectives.callers import adapter_of, adapters, booster_above, planned_rounds
 from lambda_objectives.queries import Queries
 from lambda_objectives.run import Run, array_module, check_state
 from lambda_objectives.sessions import Session, Sessions
 from lambda_objectives.specs import as_spec
 from lambda_objectives.stopping import Watched, never_met, verdict
 from lambda_objectives.warn import warn
-
-BOOSTERS = ("lightgbm", "xgboost")
 
 
 class Objective:
@@ -247,9 +244,9 @@ class Objective:
 
     def _understand(self, first: Any, second: Any, weights: Any, group: Any) -> _Call:
         """Tell (scores, data set) from (labels, scores, weights, group), and find the booster that is calling."""
-        adapter = _adapter(second)
+        adapter = adapter_of(second)
         if adapter is not None:
-            booster = _booster_above(adapter.Booster)
+            booster = booster_above(adapter.Booster)
             return _Call(adapter, booster, second, np.asarray(first), partial(adapter.read, second, self._needs_order))
         scores = np.asarray(second)
         if scores.ndim == 0 or scores.dtype.kind not in "biuf":
@@ -257,8 +254,8 @@ class Objective:
                 f"the second argument must be a LightGBM Dataset, an XGBoost DMatrix or scores, found {second!r}"
             )
         booster = None
-        for adapter in _adapters():
-            booster = _booster_above(adapter.Booster)
+        for adapter in adapters():
+            booster = booster_above(adapter.Booster)
             if booster is not None:
                 break
         read = partial(Queries.from_arrays, first, group=group, weights=weights)
@@ -284,7 +281,7 @@ class Objective:
             state = self._state if training else None
             run = Run(self.spec, queries or call.read(), state=state, threads=threads, arrays=array_module(self.device))
             if call.booster is not None:
-                run.planned, run.rate = _planned(run.begun), call.adapter.learning_rate(call.booster)
+                run.planned, run.rate = planned_rounds(run.begun), call.adapter.learning_rate(call.booster)
             session = sessions.open(call.booster, data, run, training)
         elif session.run.work is None:
             session.run.bind(queries or call.read())
@@ -331,51 +328,10 @@ def attach(data: Any, columns: Mapping[str, Any] | None = None, *, qid: Any = No
     >>> import lightgbm as lgb, lambda_objectives as lo
     >>> train = lo.attach(lgb.Dataset([[1.0], [2.0]], [0, 1], group=[2]), quality=[1, 0])
     """
-    adapter = _adapter(data)
+    adapter = adapter_of(data)
     if adapter is None:
         raise TypeError(f"data must be a LightGBM Dataset or an XGBoost DMatrix, found {type(data).__name__}")
     both = set(columns or {}) & set(named)
     if both:
         raise ValueError(f"column {sorted(both)[0]!r} is given twice")
     return adapter.attach(data, {**(columns or {}), **named}, qid)
-
-
-def _adapters() -> list[ModuleType]:
-    """The adapters of the boosters that are loaded; no other can have made a data set."""
-    return [import_module(f"lambda_objectives.{name}") for name in BOOSTERS if name in sys.modules]
-
-
-def _adapter(data: Any) -> ModuleType | None:
-    """The module that reads a data set, or None for arrays."""
-    return next((adapter for adapter in _adapters() if adapter.owns(data)), None)
-
-
-def _booster_above(kind: type) -> Any:
-    """The booster that is calling, found as `self` of a method on the stack, or None when called by hand.
-
-    Neither booster hands itself to an objective, yet its identity is the one sure sign of a new training, and XGBoost
-    shows its parameters nowhere else.
-    """
-    frame: Any = sys._getframe(2)
-    for _ in range(10):
-        if frame is None:
-            return None
-        caller = frame.f_locals.get("self")
-        if isinstance(caller, kind):
-            return caller
-        frame = frame.f_back
-    return None
-
-
-def _planned(begun: int) -> int | None:
-    """How many rounds a training will have, those before it included: what `train` or `cv` above on the stack was told.
-
-    A booster driven by hand says nothing of it; then it is None.
-    """
-    frame: Any = sys._getframe(1)
-    while frame is not None:
-        if frame.f_globals.get("__name__") in ("lightgbm.engine", "xgboost.training"):
-            rounds = frame.f_locals.get("num_boost_round")
-            return None if rounds is None else begun + int(rounds)
-        frame = frame.f_back
-    return None

@@ -18,7 +18,7 @@ ROOMS = (  # from the bottom up: a room knows those below it, not its neighbours
     ("terms",),
     ("specs",),
     ("run",),
-    ("columns", "sessions", "stopping"),
+    ("callers", "columns", "sessions", "stopping"),
     ("lightgbm", "xgboost"),
     ("evaluation", "objective"),
     ("",),
