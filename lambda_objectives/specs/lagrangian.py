@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lambda_objectives.arrays import whole_number
-from lambda_objectives.metrics import check_number
 from lambda_objectives.queries import Queries, Ranking
 from lambda_objectives.specs import multipliers
 from lambda_objectives.specs.constraints import Constraint
+from lambda_objectives.specs.options import check_mu, check_options
 from lambda_objectives.specs.rounds import Round, Weights
 from lambda_objectives.terms import Reading, Term, check_term, mass
 
@@ -102,6 +101,10 @@ class AugmentedLagrangian:
     drive scores apart without end in LightGBM, whose `reg_lambda` is 0 unless given: pairs that are far out of order
     have next to no Hessian.
 
+    Bounds on dependence, ``Constraint(DistanceCovariance("age", link="logit"), at_most=0.002)``: a term of the raw scores
+    (no `link`) has the same push for rows of any curvature, so that beside `LogLoss` or `Poisson`, whose rows may have
+    next to none, the link of the loss is the safer choice.
+
     Costs of ranking terms are means over queries, those of row losses over rows; the multiplier is the one that belongs
     to these means, whatever mixture of both there is.
 
@@ -157,69 +160,8 @@ class AugmentedLagrangian:
             raise ValueError(f"scale must be 'bound' or 'sum', found {self.scale!r}")
         if self.follow not in ("train", "valid"):
             raise ValueError(f"follow must be 'train' or 'valid', found {self.follow!r}")
-        self._check_mu()
-        self._check_options()
-
-    def _check_mu(self) -> None:
-        given: Any = self.mu
-        if isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.ndim == 1):
-            mus = tuple(given)
-            object.__setattr__(self, "mu", mus)
-            if len(mus) != len(self.constraints):
-                raise ValueError(
-                    f"mu: one for each constraint wanted, found {len(mus)} for {len(self.constraints)} constraints"
-                )
-        for mu in self._mus if self.mu is not None else ():
-            check_number("mu", mu, above=0.0)
-        if self.mu is not None:
-            plain = tuple(map(float, self.mu)) if isinstance(self.mu, tuple) else float(self.mu)  # type: ignore[arg-type]
-            object.__setattr__(self, "mu", plain)
-        check_number("growth", self.growth, above=0.0)
-        object.__setattr__(self, "growth", float(self.growth))
-        if self.scale == "sum":
-            if self.mu is None:
-                raise ValueError(
-                    "mu: with scale='sum' violations are sums over the queries, so that no mu suits all data: give one"
-                )
-            for constraint in self.constraints:
-                if constraint.scale is not None:
-                    raise ValueError(
-                        f"scale: constraint {constraint.label!r} has a scale, which scale='sum' makes no use of"
-                    )
-
-    def _check_options(self) -> None:
-        if self.update == "auto":
-            if self.growth != 1.0:
-                raise ValueError(f"growth belongs to update='carry' and 'reset', found {self.growth!r} beside 'auto'")
-            if self.scale == "sum":
-                raise ValueError("scale='sum' belongs to update='carry' and 'reset': choose one of them")
-        elif self.land is not None:
-            raise ValueError(f"land belongs to update='auto', found {self.land!r} beside {self.update!r}")
-        for name in ("kappa", "tighten", "start", "land"):
-            value = getattr(self, name)
-            if value is not None:
-                check_number(name, value)
-                if value < 0:
-                    raise ValueError(f"{name} must not be negative, found {value!r}")
-                # NumPy's numbers are not those of a saved state
-                whole = name in ("start", "land") and value >= 1 and value == int(value)
-                object.__setattr__(self, name, int(value) if whole else float(value))
-        if self.rounds is not None:
-            object.__setattr__(self, "rounds", whole_number("rounds", self.rounds, at_least=1))
-        if self.tighten is not None and self.tighten >= 1:
-            raise ValueError(f"tighten must be a share below 1, found {self.tighten!r}")
-        for name in ("start", "land"):
-            value = getattr(self, name)
-            if value is not None and value > 1 and value != int(value):
-                raise ValueError(
-                    f"{name} must be a whole number of rounds, or a share of them below 1, found {value!r}"
-                )
-        start, land = self.start, self.land
-        if start is not None and land is not None and (start < 1) == (land < 1) and land < start:
-            raise ValueError(f"land must not come before start, found {land!r} and {start!r}")
-        if not isinstance(self.normalise, bool | np.bool_):
-            raise ValueError(f"normalise must be True or False, found {self.normalise!r}")
-        object.__setattr__(self, "normalise", bool(self.normalise))
+        check_mu(self)
+        check_options(self)
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -315,7 +257,8 @@ class AugmentedLagrangian:
 
     # ------------------------------------------------------------------------------------------------------- the parts
     @property
-    def _mus(self) -> tuple[float, ...]:
+    def mus(self) -> tuple[float, ...]:
+        """mu of each constraint."""
         if self.mu is None:
             return (1.0,) * len(self.constraints)
         return tuple(self.mu) if isinstance(self.mu, tuple) else (self.mu,) * len(self.constraints)  # type: ignore[return-value]
@@ -394,7 +337,7 @@ class AugmentedLagrangian:
             return [
                 rule(alpha, (excess + tighten) * (scale if self.totals else 1.0), mu * growth)
                 for alpha, excess, scale, mu in zip(
-                    state["multipliers"], standing.excess, standing.scales, self._mus, strict=True
+                    state["multipliers"], standing.excess, standing.scales, self.mus, strict=True
                 )
             ], state["rule"]
         terms = self.terms
@@ -407,7 +350,7 @@ class AugmentedLagrangian:
                 cost, bound if c.sign > 0 else cost, mu, full,
             )
             for c, value, bound, scale, cost, mu, full in zip(
-                self.constraints, standing.values, standing.bounds, standing.scales, costs, self._mus, fulls,
+                self.constraints, standing.values, standing.bounds, standing.scales, costs, self.mus, fulls,
                 strict=True,
             )
         ]  # fmt: skip
