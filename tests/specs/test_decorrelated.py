@@ -1,5 +1,8 @@
 """Decorrelated: the push and the penalty of every loss, several controls, groups, both boosters, what is refused."""
 
+import json
+import warnings
+
 import numpy as np
 import pytest
 
@@ -324,3 +327,72 @@ def test_xgboost_watches_what_it_can_guess_the_direction_of():
         xgb.train(params, data, 3, obj=objective, evals=[(data, "t")], custom_metric=objective.metrics,
                   evals_result=log, verbose_eval=False)  # fmt: skip
         assert list(log["t"])[-1] == want
+
+
+@pytest.mark.parametrize("damp", [False, True])
+def test_going_on_later_is_the_same_training(damp):
+    """LightGBM and XGBoost, 15 + 15 rounds for 30, swings and damping included."""
+    lgb, xgb = pytest.importorskip("lightgbm", minversion="4.0"), pytest.importorskip("xgboost")
+    X, signal, rng = panel(400)
+    y = signal + 0.3 * rng.normal(size=len(signal))
+    spec = lo.Decorrelated(lo.SquaredError(), "c", 150.0, damp=damp)
+    params = {"num_leaves": 7, "verbosity": -1, "num_threads": 1}
+
+    def by_lightgbm(rounds, state=None, before=None):
+        objective = lo.Objective(spec, state=state)
+        data = lo.attach(lgb.Dataset(X, y, free_raw_data=False), c=X[:, 0])
+        model = lgb.train(params | {"objective": objective}, data, rounds, init_model=before)
+        return objective.state(data), model, model.predict(X)
+
+    def by_xgboost(rounds, state=None, before=None):
+        objective, data = lo.Objective(spec, state=state), lo.attach(xgb.DMatrix(X, y), c=X[:, 0])
+        settings = {"max_depth": 3, "eta": 0.1, "nthread": 1, "base_score": 0}
+        model = xgb.train(settings, data, rounds, obj=objective, xgb_model=before)
+        return objective.state(data), model, model.predict(data, output_margin=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lo.LambdaObjectivesWarning)
+        for trained in (by_lightgbm, by_xgboost):
+            state, _, whole = trained(30)
+            half, model, _ = trained(15)
+            saved, _, both = trained(15, json.loads(json.dumps(half)), model)
+            np.testing.assert_array_equal(both, whole)
+            assert saved == state
+            assert (state["rule"]["damping"] < 1) == damp
+
+
+def test_cross_validation_and_estimators():
+    lgb, xgb = pytest.importorskip("lightgbm", minversion="4.0"), pytest.importorskip("xgboost")
+    X, signal, rng = panel(300)
+    y = signal + 0.3 * rng.normal(size=len(signal))
+    folds = [(np.arange(100, 300), np.arange(100)), (np.arange(200), np.arange(200, 300))]
+    objective = lo.Objective(lo.Decorrelated(lo.SquaredError(), "c", 2.0))
+    data = lo.attach(lgb.Dataset(X, y), c=X[:, 0])
+    params = {"objective": objective, "num_leaves": 7, "verbosity": -1, "num_threads": 1, "metric": "None"}
+    found = lgb.cv(params, data, 5, folds=folds, feval=objective.metrics)
+    assert found["valid penalised/mse-mean"][-1] < found["valid penalised/mse-mean"][0]
+    matrix = lo.attach(xgb.DMatrix(X, y), c=X[:, 0])
+    found = xgb.cv({"max_depth": 3, "base_score": 0, "disable_default_eval_metric": 1}, matrix, 5, folds=folds,
+                   obj=objective, custom_metric=objective.metrics, as_pandas=False)  # fmt: skip
+    assert found["test-penalised/mse-mean"][-1] < found["test-penalised/mse-mean"][0]
+    with pytest.raises(ValueError, match=r"control='c'.*attach it"):  # estimators hand over no columns
+        lgb.LGBMRegressor(objective=objective, verbosity=-1).fit(X, y)
+
+
+@pytest.mark.parametrize("booster", ["lightgbm", "xgboost"])
+def test_a_share_of_the_unpenalised_dependence(booster):
+    """Of what it is when the constraint is switched on, half-way; and by a bound, of the plain model's own."""
+    X, signal, rng = panel()
+    y = signal + 0.3 * rng.normal(size=len(signal))
+    term = lo.DistanceCovariance("c")
+    free, _ = train(booster, X, y, lo.WeightedSum([lo.SquaredError(), term], [1, 0]), 100, c=X[:, 0])
+    spec = lo.AugmentedLagrangian(lo.SquaredError(), [lo.Constraint(term, 0.25, relative=True)])
+    history, _ = train(booster, X, y, spec, 100, c=X[:, 0])
+    assert history["c.dcov2"][:50] == pytest.approx(free["c.dcov2"][:50])
+    assert history["c.dcov2"][-1] == pytest.approx(0.25 * history["c.dcov2"][50], rel=0.05)
+    assert history["c.dcov2"][-1] == pytest.approx(0.25 * free["c.dcov2"][-1], rel=0.15)
+    for share in (0.5, 0.1):
+        bound = share * free["c.dcov2"][-1]
+        history, _ = train(booster, X, y, lo.AugmentedLagrangian(lo.SquaredError(), lo.Constraint(term, bound)), 100,
+                           c=X[:, 0])  # fmt: skip
+        assert history["c.dcov2"][-1] == pytest.approx(bound, rel=0.05)
