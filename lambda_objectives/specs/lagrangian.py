@@ -227,7 +227,7 @@ class AugmentedLagrangian:
         terms = self.terms
         if self.update != "auto" or not any(getattr(term, "reaches_zero", False) for term in terms):
             return None
-        hess = float(parts[0, 1].mean(dtype=np.float64)) if len(queries) else 0.0
+        hess = float(parts[0, 1, : len(queries)].mean(dtype=np.float64)) if len(queries) else 0.0
         return tuple(
             _full(costs[i], mass(term, queries) ** 2 / max(mass(terms[0], queries), 1e-300), hess, parts[i, 0])
             if getattr(term, "reaches_zero", False)
