@@ -396,3 +396,22 @@ def test_a_share_of_the_unpenalised_dependence(booster):
         history, _ = train(booster, X, y, lo.AugmentedLagrangian(lo.SquaredError(), lo.Constraint(term, bound)), 100,
                            c=X[:, 0])  # fmt: skip
         assert history["c.dcov2"][-1] == pytest.approx(bound, rel=0.05)
+
+
+@pytest.mark.parametrize("booster", ["lightgbm", "xgboost"])
+@pytest.mark.parametrize(("base", "labels", "weight"), LOSSES[1:6] + LOSSES[7:], ids=lambda x: getattr(x, "name", ""))
+def test_budgets_beside_every_loss(booster, base, labels, weight):
+    """A quarter of the plain model's dependence, of what the loss predicts: kept, and not by far more than asked."""
+    X, signal, rng = panel(1500)
+    y = labels(signal, rng)
+    options = dict(group=[30] * 50) if base.needs_order else {}
+    options["params"] = {"num_class": 2} if isinstance(base, lo.Gaussian) else {"min_child_weight": 1e-3}
+    link = {"logloss": "logit", "gaussian": None}.get(base.name, None if base.needs_order else "log")
+    term = lo.DistanceCovariance("c", link=link)
+    free, _ = train(booster, X, y, lo.WeightedSum([base, term], [1, 0]), 120, c=X[:, 0], **options)
+    bound = 0.25 * free["c.dcov2"][-1]
+    spec = lo.AugmentedLagrangian(base, [lo.Constraint(term, at_most=bound)])
+    history, _ = train(booster, X, y, spec, 120, c=X[:, 0], **options)
+    late = np.array(history["margin/c.dcov2"][-10:])
+    assert 0 <= late.max() < 0.05
+    assert late.min() > -0.05
