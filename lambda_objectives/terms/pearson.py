@@ -59,7 +59,7 @@ class Pearson:
     --------
     >>> import lambda_objectives as lo
     >>> lo.evaluate(lo.Pearson(), [1, 2, 3, 7, 7], [1, 3, 5, 0, 1], group=[3, 2])
-    {'cost/pearson': 0.2303..., 'pearson': 0.5, 'pearson_mse': 0.4606...}
+    {'cost/pearson': 0.210102..., 'pearson': 0.5, 'pearson_mse': 0.420204...}
     """
 
     label: str | None = None
