@@ -104,8 +104,8 @@ class Choice:
         if self._feasible(self.best) and self._early(self.best):
             warn(
                 f"only early rounds keep to every bound, before it was broken in round {self.broken_at}: returned is "
-                f"round {self.best.trees}, whose scores are still small. Loosen a bound, allow a tolerance=, or give it "
-                "more rounds"
+                f"round {self.best.trees}, whose scores are still small. Loosen a bound, allow a tolerance=, or give "
+                "it more rounds"
             )
         if not self._feasible(self.best):
             of = "training" if self.watched[0].lags else "validation"

@@ -52,7 +52,9 @@ RULES = {
     ),
 }  # fmt: skip
 every_rule = pytest.mark.parametrize("spec", RULES.values(), ids=RULES)
-pytestmark = pytest.mark.filterwarnings(r"ignore:(no (late )?round|only early rounds):lambda_objectives.LambdaObjectivesWarning")
+pytestmark = pytest.mark.filterwarnings(
+    r"ignore:(no (late )?round|only early rounds):lambda_objectives.LambdaObjectivesWarning"
+)
 
 
 def lightgbm_set(table=TRAIN, **more):

@@ -101,8 +101,8 @@ class AugmentedLagrangian:
     drive scores apart without end in LightGBM, whose `reg_lambda` is 0 unless given: pairs that are far out of order
     have next to no Hessian.
 
-    Bounds on dependence, ``Constraint(DistanceCovariance("age", link="logit"), at_most=0.002)``: a term of the raw scores
-    (no `link`) has the same push for rows of any curvature, so that beside `LogLoss` or `Poisson`, whose rows may have
+    Bounds on dependence, ``Constraint(DistanceCovariance("age", link="logit"), at_most=0.002)``: a term of the raw
+    scores (no `link`) pushes rows of any curvature alike, so that beside `LogLoss` or `Poisson`, whose rows may have
     next to none, the link of the loss is the safer choice.
 
     Costs of ranking terms are means over queries, those of row losses over rows; the multiplier is the one that belongs
@@ -258,7 +258,7 @@ class AugmentedLagrangian:
     # ------------------------------------------------------------------------------------------------------- the parts
     @property
     def mus(self) -> tuple[float, ...]:
-        """mu of each constraint."""
+        """The step mu of each constraint."""
         if self.mu is None:
             return (1.0,) * len(self.constraints)
         return tuple(self.mu) if isinstance(self.mu, tuple) else (self.mu,) * len(self.constraints)  # type: ignore[return-value]
