@@ -18,6 +18,7 @@ from lambda_objectives.specs.rounds import Round, Weights
 from lambda_objectives.terms import Reading, Term, check_term, mass
 
 UPDATES = ("auto", "carry", "reset")
+LEAST_STEP = 0.25  # of the scores' spread: see _full
 
 
 class _Standing(NamedTuple):
@@ -227,9 +228,12 @@ class AugmentedLagrangian:
         terms = self.terms
         if self.update != "auto" or not any(getattr(term, "reaches_zero", False) for term in terms):
             return None
-        hess = float(parts[0, 1, : len(queries)].mean(dtype=np.float64)) if len(queries) else 0.0
+        n = len(queries)
+        hess = float(parts[0, 1, :n].mean(dtype=np.float64)) if n else 0.0
+        spread = float(ranking.scores.std()) if n else 0.0
+        first = max(mass(terms[0], queries), 1e-300)
         return tuple(
-            _full(costs[i], mass(term, queries) ** 2 / max(mass(terms[0], queries), 1e-300), hess, parts[i, 0])
+            _full(costs[i], mass(term, queries), hess, parts[i, 0, :n], spread) / first
             if getattr(term, "reaches_zero", False)
             else math.nan
             for i, term in enumerate(terms)
@@ -377,7 +381,13 @@ class AugmentedLagrangian:
         return Weights(tuple(w / divisor for w in gradient), tuple(w / divisor for w in hessian))
 
 
-def _full(cost: float, mass: float, hess: float, grad: Any) -> float:
-    """The multiplier at which a full step along a term's gradient would bring its cost to 0, to first order."""
+def _full(cost: float, mass: float, hess: float, grad: Any, spread: float) -> float:
+    """The multiplier, of a primary of mass 1, at which a step along a term's gradient would bring its cost to 0.
+
+    To first order; and at least the one at which that step is a share of the spread of the scores, for where a cost is
+    small its gradient is mostly noise, which no tree can follow.
+    """
     square = float(np.square(grad, dtype=np.float64).sum())
-    return abs(cost) * mass * hess / square if square > 0 and hess > 0 else 1.0
+    if not (square > 0 and hess > 0):
+        return 1.0
+    return mass * hess * max(abs(cost) * mass / square, LEAST_STEP * spread * math.sqrt(len(grad) / square))

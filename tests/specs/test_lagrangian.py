@@ -756,12 +756,13 @@ def test_shares_of_a_number_of_rounds_that_nobody_knows_are_refused(constraint, 
         Run(lo.AugmentedLagrangian(RANK, [constraint], **options), queries).step(np.zeros(len(queries)))
 
 
-def test_a_full_step_takes_dependence_to_0():
-    """To first order, with the multiplier that `couple` tells: what "auto" counts multipliers of dependence in."""
+@pytest.mark.parametrize("share", [3.0, 0.0])
+def test_a_full_step_takes_dependence_to_0(share):
+    """To first order, by the multiplier that `couple` tells and "auto" counts in; a quarter of the spread at least."""
     rng = np.random.default_rng(0)
     n = 400
     control, weights = rng.normal(size=n), rng.random(n) + 0.5
-    scores = 0.3 * control + rng.normal(size=n)
+    scores = share * control + rng.normal(size=n)
     for primary in (lo.SquaredError(), lo.LambdaRank(lo.NDCG())):
         term = lo.DistanceCovariance("c")
         spec = lo.AugmentedLagrangian(primary, [lo.Constraint(term, at_most=0.01)])
@@ -774,7 +775,12 @@ def test_a_full_step_takes_dependence_to_0():
         ratio = run.work.masses[0] / run.work.masses[1]  # gradients of constraints are brought to the primary's mass
         step = full[1] * ratio * grad / hess
         value, slope = run.seen.costs[1], grad / run.work.masses[1]
-        assert value - slope @ step == pytest.approx(0, abs=1e-12)
+        if share:
+            assert value - slope @ step == pytest.approx(0, abs=1e-12)
+            assert np.sqrt(np.mean(step**2)) > 0.25 * scores.std()
+        else:
+            assert np.sqrt(np.mean(step**2)) == pytest.approx(0.25 * scores.std())
+            assert value - slope @ step < 0
     spec = lo.AugmentedLagrangian(lo.SquaredError(), [lo.Constraint(lo.LogLoss("c"), at_most=0.1)])
     run = Run(spec, Queries.from_arrays(np.zeros(4), columns={"c": [0, 1, 1, 0]}))
     run.evaluate(np.zeros(4))
