@@ -39,7 +39,7 @@ WAYS = ("mergesort", "avl")
 
 
 @njit(cache=True, error_model="numpy")
-def sweep(order: Array, ends: Array, rank: Array, y: Array, out: Array, sign: float) -> None:  # pragma: no cover
+def sweep(order: Array, ends: Array, rank: Array, y: Array, out: Array, sign: float) -> None:
     """Add to out of each row sign x the sum of the distances to the rows before it, but for tied ones."""
     n = len(order)
     count, total = np.zeros(n + 1, np.int64), np.zeros(n + 1)

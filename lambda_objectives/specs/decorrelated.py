@@ -11,6 +11,7 @@ import numpy as np
 from lambda_objectives.metrics import check_number
 from lambda_objectives.queries import Queries, Ranking
 from lambda_objectives.specs import steps
+from lambda_objectives.specs.options import weights_from_0
 from lambda_objectives.specs.rounds import Coupling, Round, Weights
 from lambda_objectives.terms import Exchange, Payable, Reading, Term, check_column, check_term, mass
 from lambda_objectives.terms.dependence import DistanceCovariance
@@ -128,7 +129,9 @@ class Decorrelated:
         if self.weight < 0:
             raise ValueError(f"weight must not be negative, found {self.weight!r}")
         object.__setattr__(self, "weight", float(self.weight))
-        self._check_control_weights(len(controls))
+        if self.control_weights is not None:
+            omega = weights_from_0("control_weights", self.control_weights, len(controls), "control")
+            object.__setattr__(self, "control_weights", omega)
         if not isinstance(self.damp, bool):
             raise ValueError(f"damp must be True or False, found {self.damp!r}")
         for term in self.terms[1:]:  # names and within_group are checked by making them
@@ -137,23 +140,6 @@ class Decorrelated:
                     "within_group: Pearson leaves the level of each group open, which a penalty over all rows would "
                     f"move at will; write within_group={self.base.within_group!r}"
                 )
-
-    def _check_control_weights(self, count: int) -> None:
-        if self.control_weights is None:
-            return
-        try:
-            weights = tuple(self.control_weights)
-        except TypeError:
-            raise ValueError(
-                f"control_weights must be one number for each control, found {self.control_weights!r}"
-            ) from None
-        if len(weights) != count:
-            raise ValueError(f"control_weights: one for each control wanted, found {len(weights)} for {count} controls")
-        for i, weight in enumerate(weights):
-            check_number(f"control_weights[{i}]", weight)
-            if weight < 0:
-                raise ValueError(f"control_weights[{i}] must not be negative, found {weight!r}")
-        object.__setattr__(self, "control_weights", tuple(float(w) for w in weights))
 
     @property
     def terms(self) -> tuple[Term, ...]:

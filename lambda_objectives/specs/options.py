@@ -1,4 +1,4 @@
-"""What the options of an `AugmentedLagrangian` may be; its numbers become plain ones, which a saved state can hold."""
+"""What options of specs may be; their numbers become plain ones, which a saved state can hold."""
 
 from __future__ import annotations
 
@@ -10,8 +10,23 @@ from lambda_objectives.arrays import whole_number
 from lambda_objectives.metrics import check_number
 
 
+def weights_from_0(name: str, values: Any, count: int, of: str) -> tuple[float, ...]:
+    """Read one number from 0 for each of so many terms, controls ..."""
+    try:
+        weights = tuple(values)
+    except TypeError:
+        raise ValueError(f"{name} must be one number for each {of}, found {values!r}") from None
+    if len(weights) != count:
+        raise ValueError(f"{name}: one for each {of} wanted, found {len(weights)} for {count} {of}s")
+    for i, weight in enumerate(weights):
+        check_number(f"{name}[{i}]", weight)
+        if weight < 0:
+            raise ValueError(f"{name}[{i}] must not be negative, found {weight!r}")
+    return tuple(float(weight) for weight in weights)
+
+
 def check_mu(spec: Any) -> None:
-    """Read mu and what it depends on."""
+    """Read mu of an `AugmentedLagrangian`, and what depends on it."""
     given: Any = spec.mu
     if isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.ndim == 1):
         mus = tuple(given)
@@ -40,7 +55,7 @@ def check_mu(spec: Any) -> None:
 
 
 def check_options(spec: Any) -> None:
-    """Read the other options."""
+    """Read the other options of an `AugmentedLagrangian`."""
     if spec.update == "auto":
         if spec.growth != 1.0:
             raise ValueError(f"growth belongs to update='carry' and 'reset', found {spec.growth!r} beside 'auto'")

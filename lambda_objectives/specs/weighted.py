@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from lambda_objectives.metrics import check_number
 from lambda_objectives.queries import Queries, Ranking
+from lambda_objectives.specs.options import weights_from_0
 from lambda_objectives.specs.rounds import Round, Weights
 from lambda_objectives.terms import Reading, Term, check_term
 
@@ -48,14 +48,7 @@ class WeightedSum:
             raise ValueError("terms must hold at least one term")
         for i, term in enumerate(self.terms):
             check_term(f"terms[{i}]", term)
-        weights = tuple(self.weights)
-        if len(weights) != len(self.terms):
-            raise ValueError(f"weights: one for each term wanted, found {len(weights)} for {len(self.terms)} terms")
-        for i, weight in enumerate(weights):
-            check_number(f"weights[{i}]", weight)
-            if weight < 0:
-                raise ValueError(f"weights[{i}] must not be negative, found {weight!r}")
-        object.__setattr__(self, "weights", tuple(float(w) for w in weights))
+        object.__setattr__(self, "weights", weights_from_0("weights", self.weights, len(self.terms), "term"))
 
     def init(self) -> None:
         """Nothing to remember."""

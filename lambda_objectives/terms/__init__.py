@@ -20,6 +20,13 @@ A term that some training data are no use to has
 ``check(prepared)``
     Refuses them.
 
+Further marks of a term, where they hold
+
+``reaches_zero``
+    Its value can be brought to 0 and below, as no cost of a loss can: rules count its multipliers in another unit.
+``on_device``
+    It has a form for GPUs.
+
 A loss in whose unit a penalty on dependence can be told (`Decorrelated`) has besides
 
 ``exchange(prepared, ranking)``

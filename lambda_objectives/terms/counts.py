@@ -65,7 +65,7 @@ class Poisson:
 
     def gradient(self, prepared: Prepared, ranking: Ranking, grad: Floats, hess: Floats) -> float:
         """Write gradient and Hessian, return the value."""
-        mean = _exp(ranking.scores)
+        mean = exponential(ranking.scores)
         _write(prepared, mean - prepared.labels, mean, grad, hess)
         return self._value(prepared, ranking)
 
@@ -75,11 +75,11 @@ class Poisson:
 
     def exchange(self, prepared: Prepared, ranking: Ranking) -> Exchange:
         """Dependence of the mean: its slope is the Hessian."""
-        return Exchange(2.0, _exp(ranking.scores), 0.5)
+        return Exchange(2.0, exponential(ranking.scores), 0.5)
 
     def _value(self, prepared: Prepared, ranking: Ranking) -> float:
         y, s = prepared.labels, ranking.scores
-        return weighted_mean(y * (_log(y) - s) - y + _exp(s), prepared.weights)
+        return weighted_mean(y * (_log(y) - s) - y + exponential(s), prepared.weights)
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Gamma:
 
     def gradient(self, prepared: Prepared, ranking: Ranking, grad: Floats, hess: Floats) -> float:
         """Write gradient and Hessian, return the value."""
-        ratio = _exp(_log(prepared.labels) - ranking.scores)
+        ratio = exponential(_log(prepared.labels) - ranking.scores)
         _write(prepared, 1.0 - ratio, ratio, grad, hess)
         return self._value(prepared, ranking)
 
@@ -143,7 +143,7 @@ class Gamma:
 
     def _value(self, prepared: Prepared, ranking: Ranking) -> float:
         log_ratio = _log(prepared.labels) - ranking.scores
-        return weighted_mean(_exp(log_ratio) - 1.0 - log_ratio, prepared.weights)
+        return weighted_mean(exponential(log_ratio) - 1.0 - log_ratio, prepared.weights)
 
 
 @dataclass(frozen=True)
@@ -221,12 +221,12 @@ class Tweedie:
     def exchange(self, prepared: Prepared, ranking: Ranking) -> Exchange:
         """Dependence of m^(2 - rho): its slope is (2 - rho) times the Hessian where the fit is calibrated."""
         two = 2.0 - self.rho
-        return Exchange(2.0, _exp(two * ranking.scores), 0.5 / two)
+        return Exchange(2.0, exponential(two * ranking.scores), 0.5 / two)
 
     def _powers(self, prepared: Prepared, ranking: Ranking) -> tuple[Vector, Vector]:
         """The two parts of the gradient: y m^(1 - rho) and m^(2 - rho)."""
         s = ranking.scores
-        return prepared.labels * _exp((1.0 - self.rho) * s), _exp((2.0 - self.rho) * s)
+        return prepared.labels * exponential((1.0 - self.rho) * s), exponential((2.0 - self.rho) * s)
 
     def _value(self, prepared: Prepared, ranking: Ranking) -> float:
         low, high = self._powers(prepared, ranking)
@@ -251,7 +251,7 @@ def _write(prepared: Prepared, first: Vector, second: Vector, grad: Floats, hess
     hess[:] = second if weights is None else weights * second
 
 
-def _exp(x: Vector) -> Vector:
+def exponential(x: Vector) -> Vector:
     """e^x; infinity is refused where the gradient is checked, by name."""
     with np.errstate(over="ignore"):
         return np.exp(x)

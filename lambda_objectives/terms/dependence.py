@@ -12,6 +12,8 @@ import numpy.typing as npt
 from lambda_objectives.arrays import Vector, whole_number
 from lambda_objectives.queries import Queries, Ranking
 from lambda_objectives.terms import Floats, Reading, check_column, groups_of, loops
+from lambda_objectives.terms.counts import exponential
+from lambda_objectives.terms.losses import logistic
 from lambda_objectives.terms.slices import SPREAD, directions
 
 
@@ -29,18 +31,12 @@ class Prepared(NamedTuple):
     plans: list[Any]  # on the device, once one is used: what the array form wants of each side
 
 
-def _logistic(scores: Vector) -> tuple[Vector, Vector]:
-    p = np.exp(-np.logaddexp(0.0, -scores))
-    return p, p * np.exp(-np.logaddexp(0.0, scores))
-
-
-def _exponential(scores: Vector) -> tuple[Vector, Vector]:
-    with np.errstate(over="ignore"):  # a run refuses gradients that are not finite
-        means = np.exp(scores)
+def _means(scores: Vector) -> tuple[Vector, Vector]:
+    means = exponential(scores)
     return means, means
 
 
-LINKS: dict[str, Callable[[Vector], tuple[Vector, Vector]]] = {"logit": _logistic, "log": _exponential}
+LINKS: dict[str, Callable[[Vector], tuple[Vector, Vector]]] = {"logit": logistic, "log": _means}  # value and slope
 
 
 @dataclass(frozen=True)

@@ -132,8 +132,8 @@ class LogLoss:
     def gradient(self, prepared: Prepared, ranking: Ranking, grad: Floats, hess: Floats) -> float:
         """Write gradient and Hessian, return the value."""
         y, w = prepared
-        p, small = _logistic(ranking.scores)
-        second = np.maximum(small / (1.0 + small) ** 2, 1e-16)
+        p, slope = logistic(ranking.scores)
+        second = np.maximum(slope, 1e-16)
         grad[:] = p - y if w is None else w * (p - y)
         hess[:] = second if w is None else w * second
         return self._value(prepared, ranking)
@@ -144,14 +144,14 @@ class LogLoss:
 
     def exchange(self, prepared: Prepared, ranking: Ranking) -> Exchange:
         """Dependence of the probability: its slope is the Hessian."""
-        return Exchange(1.0, _logistic(ranking.scores)[0], 0.5)
+        return Exchange(1.0, logistic(ranking.scores)[0], 0.5)
 
     def _value(self, prepared: Prepared, ranking: Ranking) -> float:
         s = ranking.scores
         return weighted_mean(np.logaddexp(0.0, s) - prepared.labels * s, prepared.weights)
 
 
-def _logistic(scores: Vector) -> tuple[Vector, Vector]:
-    """1 / (1 + e^-s), and e^-|s|, which cannot overflow."""
-    small = np.exp(-np.abs(scores))
-    return np.where(scores > 0, 1.0, small) / (1.0 + small), small
+def logistic(scores: Vector) -> tuple[Vector, Vector]:
+    """1 / (1 + e^-s), and its slope."""
+    small = np.exp(-np.abs(scores))  # e^-|s| cannot overflow
+    return np.where(scores > 0, 1.0, small) / (1.0 + small), small / (1.0 + small) ** 2
