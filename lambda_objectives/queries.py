@@ -7,7 +7,8 @@ Never lists of arrays, never padding.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -18,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lambda_objectives.arrays import Vector, group_or_qid, require_finite, vector
+from lambda_objectives.workers import ALONE, Workers
 
 Ints = npt.NDArray[np.int64]
 
@@ -36,12 +38,15 @@ class Queries:
         (n,) float64, of the rows, or None for 1 each.
     columns
         Further columns by name, (n,) float64 each.
+    workers
+        Who else has rows of this data set: they are the part of one worker.
     """
 
     labels: Vector
     ptr: Ints | None = None
     weights: Vector | None = None
     columns: Mapping[str, Vector] = field(default_factory=dict)
+    workers: Workers = ALONE
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -71,6 +76,8 @@ class Queries:
 
     def column(self, name: str | None, role: str = "label", *, unjudged: bool = False) -> Vector:
         """Return a named column, or for None the labels; it must be finite, but for NaN where rows may be unjudged."""
+        if not len(self) and self.workers.size > 1:  # a worker without rows has columns of any name
+            return self.labels
         if name is not None and name not in self.columns:
             there = ", ".join(repr(c) for c in sorted(self.columns)) or "none"
             raise ValueError(
@@ -80,6 +87,19 @@ class Queries:
         values, what = (self.labels, "labels") if name is None else (self.columns[name], f"column {name!r}")
         require_finite(what, np.where(np.isnan(values), 0.0, values) if unjudged else values)
         return values
+
+    def total(self, *numbers: float) -> tuple[float, ...]:
+        """Sums over all workers."""
+        if self.workers.size == 1:
+            return numbers
+        return tuple(self.workers.exchange(np.array(numbers, dtype=np.float64)).tolist())
+
+    def spread(self, values: Vector) -> float:
+        """Standard deviation of something that each row has, over all workers; 0 for no rows."""
+        if self.workers.size == 1:
+            return float(values.std()) if len(values) else 0.0
+        n, first, second = self.total(len(values), float(values.sum()), float(np.square(values).sum()))
+        return math.sqrt(max(second / n - (first / n) ** 2, 0.0)) if n else 0.0
 
     def equals(self, other: Queries) -> bool:
         """Whether labels, borders, weights and columns are the same."""
@@ -97,6 +117,8 @@ class Queries:
     @property
     def borders(self) -> Ints:
         """ptr, for terms that cannot do without."""
+        if self.ptr is None and not len(self) and self.workers.size > 1:
+            return np.zeros(1, np.int64)
         if self.ptr is None:
             raise ValueError(
                 "a ranking term needs queries and the data set has none: give group= (their sizes, in the order of the "
@@ -161,17 +183,28 @@ class Ranking:
         The module of whole-array operations, CuPy, that is to be used where a kernel has that form; None for loops.
     round
         Rounds of the training so far: what is drawn at random depends on it and on a seed, on nothing else.
+    gather
+        Of the rows of all workers: what makes one vector of the parts that they have. None: it is of one's own rows.
     """
 
     def __init__(
-        self, queries: Queries, kernels: ModuleType, threads: int = 1, outputs: int = 1, arrays: Any = None
+        self,
+        queries: Queries,
+        kernels: ModuleType,
+        threads: int = 1,
+        outputs: int = 1,
+        arrays: Any = None,
+        gather: Callable[[Vector], Vector] | None = None,
     ) -> None:
         n = len(queries)
-        self.kernels, self.threads, self.arrays = kernels, threads, arrays
+        self.kernels, self.threads, self.arrays, self.gather = kernels, threads, arrays, gather
         self.round = 0
+        self._worker = queries.workers.rank
         self.outputs = np.zeros((outputs, n))
         self.scores = self.outputs[0]
         self.ptr = queries.ptr
+        if self.ptr is None and queries.workers.size > 1 and n == 0:
+            self.ptr = queries.borders
         if self.ptr is not None:
             self.parts = kernels.split(self.ptr, threads)
             self.order = (np.arange(n) - np.repeat(self.ptr[:-1], np.diff(self.ptr))).astype(np.int32)
@@ -179,6 +212,11 @@ class Ranking:
         self._below: dict[bool | str, npt.NDArray[np.int32]] = {}
         self._fresh: set[bool | str] = set()  # of those, the ones for the scores there are now
         self._there: Any = None
+
+    @property
+    def draw(self) -> int:
+        """The round, and the worker whose rows these are: numbers drawn at random depend on it, a seed and the row."""
+        return self.round + (self._worker << 32)
 
     def update(self, scores: npt.NDArray[Any], ranked: bool) -> None:
         """Take a copy of new scores, which must be finite, and sort them if the order is wanted.

@@ -18,9 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from lambda_objectives.arrays import require_finite
+from lambda_objectives.pooling import pooled, whole_for
 from lambda_objectives.queries import Queries, Ranking
-from lambda_objectives.specs import Round, Spec, Weights, as_spec
+from lambda_objectives.specs import Round, Sight, Spec, Weights, as_spec
 from lambda_objectives.terms import Choosy, Floats, Learning, Reading, mass
+from lambda_objectives.whole import Whole
 
 STATE_VERSION = 3
 
@@ -31,6 +33,8 @@ class Work(NamedTuple):
     queries: Queries
     prepared: list[Any]  # of each term
     ranking: Ranking
+    rankings: list[Ranking]  # the one each term is given: this, or that of all workers' rows
+    whole: Whole | None  # the rows of all workers, where a term wants them
     masses: tuple[float, ...]  # what the value of each term is multiplied by in its gradient
     parts: npt.NDArray[Any]  # (terms, 2, outputs x n): gradient and Hessian of each term
     total: list[npt.NDArray[Any]]  # their weighted sum, once there is need of one
@@ -101,12 +105,24 @@ class Run:
         """Prepare the terms for a data set, and set up the buffers."""
         if self.needs_order:
             _ = queries.borders  # a data set without queries is refused here, by name
+        terms = self.spec.terms
+        whole, wants = whole_for(terms, self.names, queries)
+        ranking = together = Ranking(queries, self.kernels, self.threads, self.outputs, self.arrays)
+        if whole is not None:
+            together = Ranking(
+                whole.queries, self.kernels, self.threads, self.outputs, self.arrays, gather=whole.gather
+            )
         self.work: Work | None = Work(
             queries,
-            [term.prepare(queries, self.dtype) for term in self.spec.terms],
-            Ranking(queries, self.kernels, self.threads, self.outputs, self.arrays),
-            tuple(mass(term, queries) for term in self.spec.terms),
-            np.zeros((len(self.spec.terms), 2, self.outputs * len(queries)), self.dtype),
+            [
+                term.prepare(whole.queries if whole is not None and wanted else queries, self.dtype)
+                for term, wanted in zip(terms, wants, strict=True)
+            ],
+            ranking,
+            [together if wanted else ranking for wanted in wants],
+            whole,
+            queries.total(*(mass(term, queries) for term in terms)),
+            np.zeros((len(terms), 2, self.outputs * len(queries)), self.dtype),
             [],
         )
         for name, term, prepared in zip(self.names, self.spec.terms, self.work.prepared, strict=True):
@@ -148,7 +164,7 @@ class Run:
         weights, self.rule_state, log = self.spec.advance(self.rule_state, round._replace(watched=self.watched))
         grad, hess = self._weighted(work, weights)
         require_finite("gradient (scores or weights too large?)", grad)
-        self.curvature = require_finite("Hessian (scores or weights too large?)", hess)
+        (self.curvature,) = work.queries.total(require_finite("Hessian (scores or weights too large?)", hess))
         self.record(readings | {name: Reading(value, name.startswith("margin/")) for name, value in log.items()})
         self.rounds += 1
         if self.outputs > 1 and scores.ndim > 1:
@@ -180,7 +196,7 @@ class Run:
     def primary(self) -> str:
         """The reading that early stopping watches: the first term's metric, or its cost where it has none."""
         work = self._work
-        readings = self.spec.terms[0].readings(work.prepared[0], work.ranking)
+        readings = self.spec.terms[0].readings(work.prepared[0], work.rankings[0])
         return self.spec.watch(next(iter(readings), f"cost/{self.names[0]}"))
 
     @property
@@ -191,35 +207,56 @@ class Run:
     def _check(self, work: Work) -> None:
         """Refuse training data that the spec or one of its terms can do nothing with."""
         self.spec.check(work.queries)
-        for term, prepared in zip(self.spec.terms, work.prepared, strict=True):
+        for term, prepared, ranking in zip(self.spec.terms, work.prepared, work.rankings, strict=True):
             if isinstance(term, Choosy):
-                term.check(prepared)
+                whole = None if ranking is work.ranking else work.whole
+                term.check(prepared, work.queries if whole is None else whole.queries)
 
     def _gradients(self, work: Work, scores: npt.NDArray[Any], learn: bool = False) -> tuple[list[float], Any]:
         """Fill the gradients of every term; return the terms' values, and how the spec has coupled the terms."""
         work.ranking.update(scores, self.needs_order)
         work.ranking.round = self.rounds
+        if work.whole is not None:
+            self._look_at_all(work)
         values = []
-        for name, term, prepared, part in zip(self.names, self.spec.terms, work.prepared, work.parts, strict=True):
-            grad, hess = part[:, : getattr(term, "outputs", 1) * len(work.queries)]
+        for i, (name, term, prepared) in enumerate(zip(self.names, self.spec.terms, work.prepared, strict=True)):
+            ranking, part = work.rankings[i], work.parts[i, :, : getattr(term, "outputs", 1) * len(work.queries)]
+            grad, hess = part
+            if work.whole is not None and ranking is not work.ranking:
+                grad, hess = np.empty((2, len(work.whole.queries)), self.dtype)
             if isinstance(term, Learning) and learn:
-                value, self.term_states[name] = term.learn(
-                    prepared, work.ranking, self.term_states[name], grad, hess
-                )  # fmt: skip
+                value, self.term_states[name] = term.learn(prepared, ranking, self.term_states[name], grad, hess)
             else:
-                value = term.gradient(prepared, work.ranking, grad, hess)
+                value = term.gradient(prepared, ranking, grad, hess)
+            if work.whole is not None and ranking is not work.ranking:
+                part[0], part[1] = grad[work.whole.own], hess[work.whole.own]
             values.append(value)
-        return values, self.spec.couple(work.queries, work.prepared, work.ranking, work.parts, values)
+        sight = Sight(work.queries, work.prepared, work.ranking, work.rankings, work.parts, values)
+        return values, self.spec.couple(sight)
+
+    def _look_at_all(self, work: Work) -> None:
+        """Take the scores of all workers' rows."""
+        assert work.whole is not None
+        together = next(ranking for ranking in work.rankings if ranking is not work.ranking)
+        scores = np.stack([work.whole.gather(output) for output in work.ranking.outputs], axis=1)
+        ordered = any(
+            term.needs_order for term, at in zip(self.spec.terms, work.rankings, strict=True) if at is together
+        )
+        together.update(scores[:, 0] if self.outputs == 1 else scores, ordered)
+        together.round = self.rounds
 
     def _readings(self, work: Work, costs: list[float], coupling: Any) -> tuple[dict[str, Reading], Round]:
         """All there is to say of the terms at the ranking's scores, and the same as rules want it."""
         readings: dict[str, Reading] = {}
         metrics = []
+        terms, prepareds = self.spec.terms, work.prepared
+        each = [term.readings(own, at) for term, own, at in zip(terms, prepareds, work.rankings, strict=True)]
+        whole = [ranking is not work.ranking for ranking in work.rankings]
+        costs, each = pooled(terms, prepareds, work.queries, whole, costs, each)
         if self.spec.totals:
             costs = [cost * mass for cost, mass in zip(costs, work.masses, strict=True)]
-        for name, cost, term, prepared in zip(self.names, costs, self.spec.terms, work.prepared, strict=True):
+        for name, cost, term, owns in zip(self.names, costs, terms, each, strict=True):
             readings[f"cost/{name}"] = Reading(cost, False)
-            owns = term.readings(prepared, work.ranking)
             for own, reading in owns.items():
                 readings[name if own == term.name else own] = reading
             metrics.append(next((reading.value for reading in owns.values() if reading.maximise), math.nan))

@@ -97,7 +97,8 @@ def of_use(term, labels, sizes, columns):
     if not isinstance(term, lo.DistanceCovariance):
         return True
     try:
-        term.check(term.prepare(Queries.from_arrays(labels, group=sizes, columns=columns), np.float64))
+        queries = Queries.from_arrays(labels, group=sizes, columns=columns)
+        term.check(term.prepare(queries, np.float64), queries)
     except ValueError:
         return False
     return True

@@ -12,11 +12,13 @@ import lambda_objectives as lo
 
 PACKAGE = Path(lo.__file__).parent
 ROOMS = (  # from the bottom up: a room knows those below it, not its neighbours; "" is the front door
-    ("arrays", "warn", "kernels"),
+    ("arrays", "warn", "kernels", "workers"),
     ("queries",),
+    ("whole",),
     ("metrics",),
     ("terms",),
     ("specs",),
+    ("pooling",),
     ("run",),
     ("callers", "columns", "sessions", "stopping"),
     ("lightgbm", "xgboost"),

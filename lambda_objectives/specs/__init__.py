@@ -12,7 +12,7 @@ A spec has
     What belongs in the history of any data set besides costs and metrics, such as margins, by the training's state.
 ``settled(state, round)``
     Whether the rule is past the rounds in which it does not ask for all that is wanted of the model.
-``couple(queries, prepared, ranking, parts, costs)``
+``couple(sight)``
     Lets the gradient of one term depend on another's Hessian: changes `parts`, (terms, 2, outputs x n), and `costs` in
     place, and returns what the rule is to know of it; None where each term stands alone.
 ``watch(metric)``
@@ -30,11 +30,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
-from lambda_objectives.queries import Queries, Ranking
+from lambda_objectives.queries import Queries
 from lambda_objectives.specs.constraints import Constraint
 from lambda_objectives.specs.decorrelated import Decorrelated
 from lambda_objectives.specs.lagrangian import AugmentedLagrangian
-from lambda_objectives.specs.rounds import Round, Weights
+from lambda_objectives.specs.rounds import Round, Sight, Weights
 from lambda_objectives.specs.weighted import WeightedSum
 from lambda_objectives.terms import Reading, Term
 
@@ -43,6 +43,7 @@ __all__ = [
     "Constraint",
     "Decorrelated",
     "Round",
+    "Sight",
     "Spec",
     "WeightedSum",
     "Weights",
@@ -67,9 +68,7 @@ class Spec(Protocol):
 
     def settled(self, state: Any, round: Round) -> bool: ...  # noqa: D102
 
-    def couple(  # noqa: D102
-        self, queries: Queries, prepared: Sequence[Any], ranking: Ranking, parts: Any, costs: list[float]
-    ) -> Any: ...
+    def couple(self, sight: Sight) -> Any: ...  # noqa: D102
 
     def watch(self, metric: str) -> str: ...  # noqa: D102
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -9,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lambda_objectives.metrics import check_number
-from lambda_objectives.queries import Queries, Ranking
+from lambda_objectives.queries import Queries
 from lambda_objectives.specs import steps
 from lambda_objectives.specs.options import weights_from_0
-from lambda_objectives.specs.rounds import Coupling, Round, Weights
+from lambda_objectives.specs.rounds import Coupling, Round, Sight, Weights
 from lambda_objectives.terms import Exchange, Payable, Reading, Term, check_column, check_term, mass
 from lambda_objectives.terms.dependence import DistanceCovariance
 from lambda_objectives.terms.pearson import Pearson
@@ -189,32 +190,43 @@ class Decorrelated:
         """Always: the weight is there from the first round."""
         return True
 
-    def couple(
-        self, queries: Queries, prepared: Sequence[Any], ranking: Ranking, parts: Any, costs: list[float]
-    ) -> Coupling:
+    def couple(self, sight: Sight) -> Coupling:
         """Multiply the slopes of the dependence by the loss's curvature, and tell it of what the loss's unit is for."""
+        queries, prepared, ranking, rankings, parts, costs = sight
         n, base = len(queries), self.base
         hess, weights = parts[0, 1, :n], queries.weights
         half: Any
         if isinstance(base, Payable):
             exchange, unit = base.exchange(prepared[0], ranking), getattr(base, "paid_in", base.name)
+            rows, coefficient = queries.total(n, n * exchange.coefficient)
+            if queries.workers.size > 1:
+                exchange = exchange._replace(coefficient=coefficient / max(rows, 1))
             half = hess / 2
             if weights is not None:
                 half = np.divide(half, weights, out=np.zeros_like(half), where=weights > 0)
         else:
-            total, unit = float(hess.sum(dtype=np.float64)), f"cost/{base.name}"
+            unit = f"cost/{base.name}"
+            rows, total, weight, own = queries.total(
+                n, float(hess.sum(dtype=np.float64)), mass(self.terms[1], queries), mass(base, queries)
+            )  # fmt: skip
             if any(self.weights):  # a push that is the same for all rows would throw those without a Hessian far away
-                np.maximum(hess, LEAST * total / max(n, 1), out=hess)
-            half = total / 2 / max(mass(self.terms[1], queries), 1e-300)
-            exchange = Exchange(1.0, ranking.scores, total / 2 / max(mass(base, queries), 1e-300))
+                np.maximum(hess, LEAST * total / max(rows, 1), out=hess)
+            half = total / 2 / max(weight, 1e-300)
+            exchange = Exchange(1.0, ranking.scores, total / 2 / max(own, 1e-300))
         leanings = []
         for i, term in enumerate(self.terms[1:], 1):
             assert isinstance(term, DistanceCovariance)
             parts[i, 0, :n] *= half
+            there = rankings[i]
             if exchange.outputs is not ranking.scores:
-                costs[i] = term.through(prepared[i], exchange.outputs)
-            leanings.append(term.leaning(prepared[i], ranking))
-        spread = float(ranking.scores.std()) if n else 0.0
+                outputs = there.gather(exchange.outputs) if there.gather else exchange.outputs
+                costs[i] = term.through(prepared[i], outputs)
+            leaning, own = term.leaning(prepared[i], there), mass(term, queries)
+            if queries.workers.size > 1 and there.gather is None:
+                weighted, weight = queries.total(leaning * own if n else 0.0, own)
+                leaning = weighted / weight if weight > 0 else math.nan
+            leanings.append(leaning)
+        spread = queries.spread(ranking.scores)
         return Coupling(unit, exchange.units, exchange.coefficient, tuple(leanings), spread)
 
     def watch(self, metric: str) -> str:

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lambda_objectives.queries import Queries, Ranking
+from lambda_objectives.queries import Queries
 from lambda_objectives.specs import multipliers
 from lambda_objectives.specs.constraints import Constraint
 from lambda_objectives.specs.options import check_mu, check_options
-from lambda_objectives.specs.rounds import Round, Weights
+from lambda_objectives.specs.rounds import Round, Sight, Weights
 from lambda_objectives.terms import Reading, Term, check_term, mass
 
 UPDATES = ("auto", "carry", "reset")
@@ -221,23 +221,31 @@ class AugmentedLagrangian:
         start, land = self._schedule(round)
         return round.number >= (land if self.update == "auto" else start)
 
-    def couple(
-        self, queries: Queries, prepared: Any, ranking: Ranking, parts: Any, costs: list[float]
-    ) -> tuple[float, ...] | None:
+    def couple(self, sight: Sight) -> tuple[float, ...] | None:
         """For each term that reaches 0 the multiplier at which a full step of its own would take it there."""
         terms = self.terms
         if self.update != "auto" or not any(getattr(term, "reaches_zero", False) for term in terms):
             return None
+        queries, _, ranking, rankings, parts, costs = sight
         n = len(queries)
-        hess = float(parts[0, 1, :n].mean(dtype=np.float64)) if n else 0.0
-        spread = float(ranking.scores.std()) if n else 0.0
-        first = max(mass(terms[0], queries), 1e-300)
-        return tuple(
-            _full(costs[i], mass(term, queries), hess, parts[i, 0, :n], spread) / first
-            if getattr(term, "reaches_zero", False)
-            else math.nan
-            for i, term in enumerate(terms)
-        )
+        spread = queries.spread(ranking.scores)
+        rows, curvature, first = queries.total(
+            n, float(parts[0, 1, :n].sum(dtype=np.float64)), mass(terms[0], queries)
+        )  # fmt: skip
+        found = []
+        for i, term in enumerate(terms):
+            if not getattr(term, "reaches_zero", False):
+                found.append(math.nan)
+                continue
+            own = mass(term, queries)
+            square, weight, cost = queries.total(
+                float(np.square(parts[i, 0, :n], dtype=np.float64).sum()), own, costs[i] * own
+            )  # fmt: skip
+            if rankings[i].gather is not None:
+                cost = costs[i] * weight
+            hess = curvature / rows if rows else 0.0
+            found.append(_full(cost, weight, hess, square, rows, spread) / max(first, 1e-300))
+        return tuple(found)
 
     def watch(self, metric: str) -> str:
         """The metric itself."""
@@ -251,9 +259,12 @@ class AugmentedLagrangian:
                 continue
             values = queries.column(column, unjudged=True)
             starts = queries.borders[:-1][np.diff(queries.borders) > 0]
-            most = np.maximum.reduceat(np.where(np.isnan(values), -np.inf, values), starts)
-            least = np.minimum.reduceat(np.where(np.isnan(values), np.inf, values), starts)
-            if not (most > least).any():
+            differ = np.zeros(0, np.bool_)
+            if len(starts):
+                most = np.maximum.reduceat(np.where(np.isnan(values), -np.inf, values), starts)
+                least = np.minimum.reduceat(np.where(np.isnan(values), np.inf, values), starts)
+                differ = most > least
+            if not queries.total(float(differ.sum()))[0]:
                 raise ValueError(
                     f"constraint {constraint.label!r}: column {column!r} has no query with two different values, so "
                     "that no ranking can change it; leave the constraint out or attach another column"
@@ -381,13 +392,12 @@ class AugmentedLagrangian:
         return Weights(tuple(w / divisor for w in gradient), tuple(w / divisor for w in hessian))
 
 
-def _full(cost: float, mass: float, hess: float, grad: Any, spread: float) -> float:
+def _full(cost: float, mass: float, hess: float, square: float, rows: float, spread: float) -> float:
     """The multiplier, of a primary of mass 1, at which a step along a term's gradient would bring its cost to 0.
 
     To first order; and at least the one at which that step is a share of the spread of the scores, for where a cost is
-    small its gradient is mostly noise, which no tree can follow.
+    small its gradient is mostly noise, which no tree can follow. cost: mass x value; square: sum of the gradient's.
     """
-    square = float(np.square(grad, dtype=np.float64).sum())
     if not (square > 0 and hess > 0):
         return 1.0
-    return mass * hess * max(abs(cost) * mass / square, LEAST_STEP * spread * math.sqrt(len(grad) / square))
+    return mass * hess * max(abs(cost) / square, LEAST_STEP * spread * math.sqrt(rows / square))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from lambda_objectives.queries import Queries, Ranking
+
 
 class Coupling(NamedTuple):
     """What `Decorrelated` tells its rule of a round.
@@ -61,6 +63,33 @@ class Round(NamedTuple):
     rate: float = 0.1
     watched: Round | None = None
     coupling: Any = None
+
+
+class Sight(NamedTuple):
+    """What a spec sees of its terms at the scores of a round.
+
+    Attributes
+    ----------
+    queries
+        The data set, or this worker's part of it.
+    prepared
+        What each term keeps of its data.
+    ranking
+        Of the data set.
+    rankings
+        The one each term was given: of the rows of all workers, where the term wants them together.
+    parts
+        (terms, 2, outputs x n): gradient and Hessian of each term, which may be written over.
+    costs
+        The value of each term, which may be written over; of this worker's part, unless its ranking can `gather`.
+    """
+
+    queries: Queries
+    prepared: Sequence[Any]
+    ranking: Ranking
+    rankings: Sequence[Ranking]
+    parts: Any
+    costs: list[float]
 
 
 class Weights(NamedTuple):

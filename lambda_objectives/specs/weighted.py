@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from lambda_objectives.queries import Queries, Ranking
+from lambda_objectives.queries import Queries
 from lambda_objectives.specs.options import weights_from_0
-from lambda_objectives.specs.rounds import Round, Weights
+from lambda_objectives.specs.rounds import Round, Sight, Weights
 from lambda_objectives.terms import Reading, Term, check_term
 
 
@@ -67,7 +67,7 @@ class WeightedSum:
         """Always."""
         return True
 
-    def couple(self, queries: Queries, prepared: Any, ranking: Ranking, parts: Any, costs: list[float]) -> None:
+    def couple(self, sight: Sight) -> None:
         """Each term stands alone."""
 
     def watch(self, metric: str) -> str:

@@ -17,7 +17,7 @@ A term has
 
 A term that some training data are no use to has
 
-``check(prepared)``
+``check(prepared, queries)``
     Refuses them.
 
 Further marks of a term, where they hold
@@ -26,6 +26,10 @@ Further marks of a term, where they hold
     Its value can be brought to 0 and below, as no cost of a loss can: rules count its multipliers in another unit.
 ``on_device``
     It has a form for GPUs.
+``together``
+    Where a data set is spread over workers, it wants the rows of all of them: its value is no mean of theirs.
+``pooled_by(prepared)``
+    What its value is a mean over, if that is not `mass`.
 
 A loss in whose unit a penalty on dependence can be told (`Decorrelated`) has besides
 
@@ -60,10 +64,20 @@ LABEL = "label"  # within_group="label": the classes of the data set's own label
 
 
 class Reading(NamedTuple):
-    """A value and whether more of it is better."""
+    """A value and whether more of it is better; and what becomes of the values that several workers have.
+
+    Attributes
+    ----------
+    mass
+        What the value is a mean over: None for what the term's own value is a mean over.
+    pooled
+        How values of several workers make one: by their "mean", by the "root" of their mean square, or by their "sum".
+    """
 
     value: float
     maximise: bool
+    mass: float | None = None
+    pooled: str = "mean"
 
 
 class Exchange(NamedTuple):
@@ -101,7 +115,7 @@ class Payable(Protocol):
 class Choosy(Protocol):
     """What a run asks of a term that some training data are no use to, besides."""
 
-    def check(self, prepared: Any) -> None: ...  # noqa: D102
+    def check(self, prepared: Any, queries: Queries) -> None: ...  # noqa: D102
 
 
 @runtime_checkable

@@ -157,6 +157,11 @@ class DistanceCovariance:
         return f"{'+'.join(self._names)}.dcov2"
 
     @property
+    def together(self) -> bool:
+        """Whether it wants the rows of all workers: all but the queries may lie across them."""
+        return self.within_group is not True
+
+    @property
     def on_device(self) -> bool:
         """Whether it has a form for GPUs: `weighted` and `categorical` have loops only."""
         return not (self.weighted or self.categorical)
@@ -225,12 +230,12 @@ class DistanceCovariance:
         grad[:] = prepared.slopes * rise
         return self.through(prepared, outputs)
 
-    def check(self, prepared: Prepared) -> None:
+    def check(self, prepared: Prepared, queries: Queries) -> None:
         """Refuse training data in which no group has a use for the control."""
-        groups = len(prepared.value)
-        if groups and prepared.skipped == groups:
+        groups, skipped = queries.total(len(prepared.value), prepared.skipped)
+        if groups and skipped == groups:
             raise ValueError(
-                f"control: in none of the {groups} groups of within_group={self.within_group!r} has "
+                f"control: in none of the {groups:.0f} groups of within_group={self.within_group!r} has "
                 f"{' and '.join(map(repr, self._names))} 4 rows and a usable spread; leave the control out, or choose "
                 "larger groups"
             )
@@ -256,7 +261,7 @@ class DistanceCovariance:
         """Return the dependence, and within groups how many of these are left out."""
         found = {self.name: Reading(_mean(prepared, prepared.value), False)}
         if self.within_group is not False:
-            found[f"skipped/{self.name}"] = Reading(float(prepared.skipped), False)
+            found[f"skipped/{self.name}"] = Reading(float(prepared.skipped), False, pooled="sum")
         return found
 
 

@@ -91,7 +91,7 @@ class QueryRMSE:
     def readings(self, prepared: Prepared, ranking: Ranking) -> dict[str, Reading]:
         """Return the root of the mean square."""
         none: Floats = np.empty(0)
-        return {self.name: Reading(self._mean_square(prepared, ranking, none, none) ** 0.5, False)}
+        return {self.name: Reading(self._mean_square(prepared, ranking, none, none) ** 0.5, False, pooled="root")}
 
     def _mean_square(self, prepared: Prepared, ranking: Ranking, grad: Floats, hess: Floats) -> float:
         queries, labels, weights, _ = prepared
@@ -278,7 +278,7 @@ class XENDCG:
         queries, power, unit, weights = prepared
         cost = _per_query(queries)
         loops("listwise").xendcg(
-            ranking.scores, power, unit, weights, int(self.seed), ranking.round, queries.borders, ranking.order,
+            ranking.scores, power, unit, weights, int(self.seed), ranking.draw, queries.borders, ranking.order,
             grad, hess, cost, ranking.parts,
         )  # fmt: skip
         return queries.mean_over_queries(cost)

@@ -82,7 +82,7 @@ def pair_gradient(prepared: Prepared, ranking: Ranking, grad: Floats, hess: Floa
     cost = np.empty(len(ranking.ptr) - 1)
     pairs = prepared.pairs
     if pairs.sample:
-        pairs = pairs._replace(round=ranking.round)
+        pairs = pairs._replace(round=ranking.draw)
     ranking.kernels.pair_gradients(
         pairs, ranking.scores, ranking.ptr, ranking.order, ranking.rank, prepared.weights, grad, hess, cost,
         ranking.parts,

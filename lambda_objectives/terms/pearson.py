@@ -86,6 +86,15 @@ class Pearson:
         """pearson_mse: a correlation has no exchange rate with a penalty."""
         return f"{self.name}_mse"
 
+    @property
+    def together(self) -> bool:
+        """Whether it wants the rows of all workers: all but the queries may lie across them."""
+        return self.within_group is not True
+
+    def pooled_by(self, prepared: Prepared) -> float:
+        """The weight of all rows of groups that are scored."""
+        return float(prepared.weights.sum())
+
     def prepare(self, queries: Queries, dtype: npt.DTypeLike) -> Prepared:
         """Standardise the labels of each group."""
         y = queries.column(self.label)
@@ -126,7 +135,7 @@ class Pearson:
         correlation = np.where(flat, 0.0, _sums(weighted * target, ptr) / np.where(flat, 1.0, spread))
         error = p - target
         return {
-            self.name: Reading(weighted_mean(correlation, share), True),
+            self.name: Reading(weighted_mean(correlation, share), True, mass=float(share.sum())),
             self.paid_in: Reading(weighted_mean(error * error, weights), False),
         }
 

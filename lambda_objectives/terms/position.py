@@ -20,6 +20,7 @@ from lambda_objectives.terms.pairs import (
     metric_readings,
     prepare_metric,
 )
+from lambda_objectives.workers import all_sizes, gathered
 
 TINY = 1e-16  # a cost below this part of the largest one is none
 
@@ -140,9 +141,12 @@ class UnbiasedRank:
         """Set up the metric and number the positions."""
         known = self.position in queries.columns  # a validation set can do without
         column = queries.column(self.position, "position") if known else np.empty(0)
-        positions, place = np.unique(column, return_inverse=True)
+        # every worker has a number for the positions of all of them
+        positions = np.unique(column)
+        positions = np.unique(gathered(queries.workers, positions, all_sizes(queries.workers, len(positions))))
+        place = np.searchsorted(positions, column)
         weights = np.repeat(queries.query_weights, np.diff(queries.borders))
-        return Shown(prepare_metric(self, queries, dtype), positions.tolist(), place.reshape(-1), weights)
+        return Shown(prepare_metric(self, queries, dtype), positions.tolist(), place, weights)
 
     def start(self, prepared: Shown) -> dict[str, list[float]]:
         """Return the state before the first round: no bias."""
@@ -173,6 +177,7 @@ class UnbiasedRank:
         self, prepared: Shown, ranking: Ranking, state: dict[str, list[float]], grad: Floats, hess: Floats
     ) -> tuple[float, dict[str, list[float]]]:
         place, n = prepared.place, len(prepared.positions)
+        workers = prepared.pairs.queries.workers
         plus, minus = (np.array(state[which])[place] for which in ("plus", "minus"))
         costs = np.zeros((2, len(place)))
         pairs = prepared.pairs.pairs._replace(better=1.0 / plus, worse=1.0 / minus, costs=costs)
@@ -180,7 +185,7 @@ class UnbiasedRank:
         power = 1.0 / (1.0 + (1.0 if self.regularization is None else self.regularization))
         new = {"positions": prepared.positions}
         for which, cost, ratio in (("plus", costs[0], plus), ("minus", costs[1], minus)):
-            total = np.bincount(place, weights=cost * ratio * prepared.weights, minlength=n)
+            total = workers.exchange(np.bincount(place, weights=cost * ratio * prepared.weights, minlength=n))
             known = total > TINY * total.max(initial=0.0)
             ratios = np.array(state[which])
             if known[:1].any():  # without a cost at the first position there is nothing to compare with
@@ -194,9 +199,10 @@ class UnbiasedRank:
         place, n = prepared.place, len(prepared.positions)
         bias = np.array(state["bias"])
         value = metric_gradient(self, prepared.pairs, ranking.shifted(bias[place]), grad, hess)
-        count = np.bincount(place, minlength=n)
-        slope = np.bincount(place, weights=grad, minlength=n) + (self.regularization or 0.0) * count * bias
-        curve = np.bincount(place, weights=hess, minlength=n) + (self.regularization or 0.0) * count
+        each = np.stack([np.bincount(place, weights=of_row, minlength=n) for of_row in (None, grad, hess)])
+        count, slope, curve = prepared.pairs.queries.workers.exchange(each.ravel()).reshape(3, n)
+        slope = slope + (self.regularization or 0.0) * count * bias
+        curve = curve + (self.regularization or 0.0) * count
         bias = bias - self.rate * slope / (np.abs(curve) + 0.001)
         return value, {"positions": prepared.positions, "bias": bias.tolist()}
 

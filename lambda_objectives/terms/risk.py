@@ -94,6 +94,7 @@ class RiskRank:
     log_norm: bool = False
 
     needs_order: ClassVar[bool] = True
+    together: ClassVar[bool] = True  # the measure is one of all queries
 
     def __post_init__(self) -> None:
         check_metric(self.metric)

@@ -124,7 +124,7 @@ class YetiRank:
         for draw in range(self.draws):
             noise = NOISES.index(self.noise)
             yeti.noisy_scores(
-                self.seed, ranking.round, draw, noise, self.noise_power, ranking.scores, ptr, noisy, parts
+                self.seed, ranking.draw, draw, noise, self.noise_power, ranking.scores, ptr, noisy, parts
             )  # fmt: skip
             kernels.rank(noisy, ptr, order, rank, parts)
             if self.neighbours:
