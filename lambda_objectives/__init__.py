@@ -35,9 +35,8 @@ from lambda_objectives.terms.position import UnbiasedRank
 from lambda_objectives.terms.ranking import LambdaLoss, LambdaRank, RankNet
 from lambda_objectives.terms.risk import RiskRank
 from lambda_objectives.terms.yeti import YetiRank
+from lambda_objectives.version import __version__ as __version__
 from lambda_objectives.warn import LambdaObjectivesWarning
-
-__version__ = "0.1.0"
 
 __all__ = [
     "AUC",

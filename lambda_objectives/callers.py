@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -33,6 +34,19 @@ def booster_above(kind: type) -> Any:
         caller = frame.f_locals.get("self")
         if isinstance(caller, kind):
             return caller
+        frame = frame.f_back
+    return None
+
+
+def data_above(owns: Callable[[Any], bool]) -> Any:
+    """The data set that an estimator keeps to itself, found in its wrapper on the stack; None if there is none."""
+    frame: Any = sys._getframe(2)
+    for _ in range(6):
+        if frame is None:
+            return None
+        for name in ("dataset", "dmatrix"):
+            if owns(data := frame.f_locals.get(name)):
+                return data
         frame = frame.f_back
     return None
 

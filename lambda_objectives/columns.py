@@ -20,6 +20,7 @@ class Columns(dict[str, Vector]):
 
     ptr: Ints | None = None
     labels: npt.NDArray[np.float32] | None = None  # of the data set, to recognise parts of it by
+    source: str | None = None  # what the data set is called in the training on a cluster that it belongs to
 
     def part(self, rows: Ints, own: Columns) -> Columns:
         """The columns of some of the rows, and what these rows have of their own."""

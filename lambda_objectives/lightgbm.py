@@ -9,17 +9,21 @@ import lightgbm
 import numpy as np
 
 from lambda_objectives.columns import add_columns, borders_of_part, columns_of
+from lambda_objectives.meeting import of_lightgbm
 from lambda_objectives.queries import Queries
 from lambda_objectives.run import Run
 from lambda_objectives.stopping import Choice
 from lambda_objectives.terms import Reading, Term
 from lambda_objectives.warn import warn, warn_small_hessian
+from lambda_objectives.workers import Workers
 
 Booster = lightgbm.Booster
 POSITION = "position"  # the column under which terms find a Dataset's own positions
 ALIASES = {
     "boosting": ("boosting_type", "boost"),
     "num_threads": ("num_thread", "nthread", "nthreads", "n_jobs"),
+    "num_machines": ("num_machine",),
+    "tree_learner": ("tree", "tree_type", "tree_learner_type"),
     "learning_rate": ("shrinkage_rate", "eta"),
     "min_sum_hessian_in_leaf": ("min_sum_hessian_per_leaf", "min_sum_hessian", "min_hessian", "min_child_weight"),
     "lambdarank_norm": (),
@@ -136,6 +140,17 @@ def threads(booster: Any) -> int | None:
     """Number of threads that the user gave LightGBM, or None."""
     value = _get(booster.params, "num_threads")
     return int(value) if value is not None and int(value) > 0 else None
+
+
+def workers(booster: Any) -> Workers:
+    """The workers that LightGBM trains with."""
+    machines = _get(booster.params, "num_machines")
+    return of_lightgbm(1 if machines is None else int(machines), str(_get(booster.params, "tree_learner")))
+
+
+def evaluated(booster: Any) -> list[str]:
+    """The data sets that are evaluated, which LightGBM does on those workers only that have rows of them."""
+    return list(booster.name_valid_sets)
 
 
 def learning_rate(booster: Any) -> float:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import secrets
+import weakref
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
@@ -10,13 +13,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lambda_objectives.callers import adapter_of, adapters, booster_above, planned_rounds
+from lambda_objectives import partitions, postbox
+from lambda_objectives.callers import adapter_of, adapters, booster_above, data_above, planned_rounds
+from lambda_objectives.columns import add_columns, columns_of
+from lambda_objectives.meeting import check_whole, introduce
 from lambda_objectives.queries import Queries
 from lambda_objectives.run import Run, array_module, check_state
 from lambda_objectives.sessions import Session, Sessions
 from lambda_objectives.specs import as_spec
 from lambda_objectives.stopping import Watched, never_met, verdict
+from lambda_objectives.terms import Reading
+from lambda_objectives.version import __version__
 from lambda_objectives.warn import warn
+from lambda_objectives.workers import ALONE, Workers, agreeing
 
 
 class Objective:
@@ -79,6 +88,7 @@ class Objective:
             check_state(as_spec(spec), state)
         self._state = state
         self._sessions = Sessions()
+        self._key, self._home = secrets.token_hex(8), __version__
 
     # ------------------------------------------------------------------------------------------ what boosters call
     def __call__(
@@ -89,22 +99,26 @@ class Objective:
         The number of arguments is not free: LightGBM's estimators count them to know what to pass.
         """
         call = self._understand(first, second, sample_weight, group)
-        session = self._session(call, training=True)
-        session.watch_first_rounds(call.scores)
-        run = session.run
-        grad, hess = run.step(call.scores)
+        with agreeing(call.workers):
+            session = self._session(call, training=True)
+            session.watch_first_rounds(call.scores, call.workers)
+            run = session.run
+            grad, hess = run.step(call.scores)
         self._sessions.count_step(call.booster)
+        self._tell(call, session, run.last)
         total = run.curvature
-        if len(hess) and not total > 0:
+        if run.rows and not total > 0:
             raise ValueError(
                 "the Hessian is nowhere positive, so that no tree could learn anything: is there any query with two "
                 "different labels, any row with a weight?"
             )
-        if session.calls == 1 and call.booster is not None and self._needs_order:
-            call.adapter.check_hessian(call.booster, total, len(hess))
+        first_worker = call.workers.rank == 0
+        if session.calls == 1 and call.booster is not None and self._needs_order and first_worker:
+            call.adapter.check_hessian(call.booster, total, run.rows)
         if call.booster is not None:
             call.adapter.keep(call.booster, run)
-            if run.rounds == run.planned and not run.judged and (margins := never_met(run.history)):
+            last = run.rounds == run.planned and not run.judged and first_worker
+            if last and (margins := never_met(run.history)):
                 warn(f"no late round keeps to every bound on the training data. {verdict(margins, run.history)}")
         # a booster is done with them when it calls again; a user may keep them
         return (grad, hess) if call.booster is not None else (grad.copy(), hess.copy())
@@ -122,10 +136,11 @@ class Objective:
             run = Run(self.spec, call.read(), arrays=array_module(self.device))
             readings = run.evaluate(call.scores)
             return list(import_module("lambda_objectives.lightgbm").metrics(readings, run.primary))
-        session = self._session(call, training=False)
-        session.evaluated = True
-        training = self._sessions.training(call.booster)
-        readings = session.run.evaluate(call.scores, training and training[1].run.rule_state)
+        with agreeing(call.workers):
+            session = self._session(call, training=False)
+            session.evaluated = True
+            training = self._sessions.training(call.booster)
+            readings = session.run.evaluate(call.scores, training and training[1].run.rule_state)
         if call.booster is not None and not session.training:
             if training and self._sessions.others(call.booster)[0][1] is session:
                 training[1].run.watched = session.run.seen
@@ -134,6 +149,7 @@ class Objective:
             if session.recorded_at != rounds:  # not again what is evaluated twice in a round, or once more at the end
                 session.run.record(readings)
                 session.recorded_at = rounds
+                self._tell(call, session, readings)
         shaped: list[tuple[Any, ...]] = call.adapter.metrics(readings, session.run.primary)
         return shaped
 
@@ -145,14 +161,17 @@ class Objective:
         ----------
         data
             The Dataset or DMatrix. Of the training data, an entry a round, at the scores before that round's tree; of
-            a validation set, an entry after each round's tree. None: the last training.
+            a validation set, an entry after each round's tree. None: the last training. After a training on a Dask
+            cluster "train", or what a validation set was called there.
 
         Raises
         ------
         KeyError
             If nothing was trained on or evaluated with that data set.
         """
-        session = self._sessions.last if data is None else self._sessions.find(None, data)
+        session = self._find(data)
+        if session is None and (there := self._from_workers(data)):
+            return there[data or postbox.TRAIN]
         if session is None:
             raise KeyError("this objective has not been used" + (" with that data set" if data is not None else ""))
         return {name: list(values) for name, values in session.run.history.items()}
@@ -170,7 +189,9 @@ class Objective:
         KeyError
             If nothing was trained on that data set.
         """
-        session = self._sessions.last if data is None else self._sessions.find(None, data)
+        session = self._find(data)
+        if session is None and data is None and (sent := postbox.collect(self._key)):
+            return dict(sent[-1]["state"])
         if session is None or not session.training:
             raise KeyError("this objective has not been trained" + (" on that data set" if data is not None else ""))
         return session.run.state
@@ -228,7 +249,7 @@ class Objective:
         return Objective(self.spec, self.device, self._state)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"spec": self.spec, "device": self.device, "_state": self._state}
+        return {name: value for name, value in self.__dict__.items() if name != "_sessions"}
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
         self.__dict__.update(saved)
@@ -242,12 +263,40 @@ class Objective:
     def _needs_order(self) -> bool:
         return any(term.needs_order for term in as_spec(self.spec).terms)
 
+    @property
+    def _needs_groups(self) -> bool:
+        return any(term.needs_order or getattr(term, "within_group", None) is True for term in as_spec(self.spec).terms)
+
+    def _find(self, data: Any) -> Session | None:
+        """The session of a data set in this process; for None of the last training, unless workers had a later one."""
+        if isinstance(data, str):
+            return None
+        if data is not None:
+            return self._sessions.find(None, data)
+        last = self._sessions.last
+        sent = postbox.collect(self._key)
+        return None if last is not None and sent and sent[-1]["time"] > last.began else last
+
+    def _from_workers(self, data: Any) -> dict[str, dict[str, list[float]]]:
+        """Histories of the last training on a Dask cluster by the name of the data set, which must be among them."""
+        there = postbox.histories(self._key)
+        if there and data is not None and data not in there:
+            raise KeyError(f"there is no history of {data!r}, but of {', '.join(map(repr, there))}")
+        return there
+
+    def _tell(self, call: _Call, session: Session, readings: Mapping[str, Reading]) -> None:
+        """Send a round of a training on a Dask cluster to the client."""
+        name = None if call.data is None else columns_of(call.data).source
+        training = session if session.training else (self._sessions.training(call.booster) or (None, None))[1]
+        if name is not None and training is not None and call.workers.rank == 0:
+            postbox.post(self._key, training.began, name, readings, training.run.state)
+
     def _understand(self, first: Any, second: Any, weights: Any, group: Any) -> _Call:
         """Tell (scores, data set) from (labels, scores, weights, group), and find the booster that is calling."""
         adapter = adapter_of(second)
         if adapter is not None:
             booster = booster_above(adapter.Booster)
-            return _Call(adapter, booster, second, np.asarray(first), partial(adapter.read, second, self._needs_order))
+            return self._of_data(adapter, booster, second, np.asarray(first))
         scores = np.asarray(second)
         if scores.ndim == 0 or scores.dtype.kind not in "biuf":
             raise TypeError(
@@ -257,9 +306,33 @@ class Objective:
         for adapter in adapters():
             booster = booster_above(adapter.Booster)
             if booster is not None:
+                data = data_above(adapter.owns)  # what an estimator keeps to itself
+                if data is not None:
+                    return self._of_data(adapter, booster, data, scores)
                 break
         read = partial(Queries.from_arrays, first, group=group, weights=weights)
-        return _Call(None if booster is None else adapter, booster, None, scores, read)
+        return _Call(None if booster is None else adapter, booster, None, scores, read, ALONE)
+
+    def _of_data(self, adapter: Any, booster: Any, data: Any, scores: npt.NDArray[Any]) -> _Call:
+        """A call about a Dataset or DMatrix, with the workers that have the rest of it."""
+        workers = self._sessions.workers.get(booster) if booster is not None else ALONE
+        if workers is None:
+            workers = adapter.workers(booster)
+            self._sessions.workers[booster] = workers
+            if workers.size > 1:
+                weakref.finalize(booster, workers.close).atexit = False
+                introduce(workers, __version__, self._home, adapter.evaluated(booster))
+        return _Call(adapter, booster, data, scores, partial(self._read, adapter, booster, data, workers), workers)
+
+    def _read(self, adapter: Any, booster: Any, data: Any, workers: Workers) -> Queries:
+        """Read a data set, on a worker with the columns that came with its partitions."""
+        local = partitions.find(data, booster)
+        if local is not None:
+            add_columns(data, local.rows, local.columns, local.qid if local.groups else None).source = local.name
+            if workers.size > 1 and self._needs_groups:
+                check_whole(workers, local.qid, local.name)
+        queries: Queries = adapter.read(data, self._needs_order)
+        return dataclasses.replace(queries, workers=workers)
 
     def _session(self, call: _Call, training: bool) -> Session:
         """The session that a call belongs to, begun if it is the first of a training or of a watched data set."""
@@ -275,7 +348,7 @@ class Objective:
             if others or (by_hand and session.starts_again(call.scores, queries)):
                 session = None
         if session is None:
-            if call.booster is not None and training:
+            if call.booster is not None and training and call.workers.rank == 0:
                 call.adapter.check(call.booster, call.data, as_spec(self.spec).terms)
             threads = None if call.booster is None else call.adapter.threads(call.booster)
             state = self._state if training else None
@@ -297,6 +370,7 @@ class _Call(NamedTuple):
     data: Any  # the Dataset or DMatrix; None for arrays
     scores: npt.NDArray[Any]
     read: Callable[[], Queries]
+    workers: Workers
 
 
 def attach(data: Any, columns: Mapping[str, Any] | None = None, *, qid: Any = None, **named: Any) -> Any:
@@ -305,12 +379,15 @@ def attach(data: Any, columns: Mapping[str, Any] | None = None, *, qid: Any = No
     Parameters
     ----------
     data
-        A LightGBM Dataset or an XGBoost DMatrix. Cross-validation folds of it have the columns too.
+        A LightGBM Dataset or an XGBoost DMatrix. Cross-validation folds of it have the columns too. Or the labels of a
+        training on a Dask cluster, a Dask Series or array: train on what is returned, in their place.
     columns, **named
-        (n,) numbers each, of any array kind; `columns` for names that are no identifiers.
+        (n,) numbers each, of any array kind; `columns` for names that are no identifiers. For Dask labels Dask Series
+        or arrays of the same partitions.
     qid
         One id a row, (n,): takes the place of the data set's own queries. For an XGBoost DataIter, which makes two
-        queries of one that lies across two batches.
+        queries of one that lies across two batches; for LightGBM on Dask, where nothing else tells of a query that is
+        cut by the border of a partition.
 
     Returns
     -------
@@ -328,10 +405,16 @@ def attach(data: Any, columns: Mapping[str, Any] | None = None, *, qid: Any = No
     >>> import lightgbm as lgb, lambda_objectives as lo
     >>> train = lo.attach(lgb.Dataset([[1.0], [2.0]], [0, 1], group=[2]), quality=[1, 0])
     """
+    if partitions.owns(data):
+        return partitions.attach(data, _named(columns, named), qid)
     adapter = adapter_of(data)
     if adapter is None:
         raise TypeError(f"data must be a LightGBM Dataset or an XGBoost DMatrix, found {type(data).__name__}")
+    return adapter.attach(data, _named(columns, named), qid)
+
+
+def _named(columns: Mapping[str, Any] | None, named: Mapping[str, Any]) -> dict[str, Any]:
     both = set(columns or {}) & set(named)
     if both:
         raise ValueError(f"column {sorted(both)[0]!r} is given twice")
-    return adapter.attach(data, {**(columns or {}), **named}, qid)
+    return {**(columns or {}), **named}

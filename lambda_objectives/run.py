@@ -107,6 +107,8 @@ class Run:
             _ = queries.borders  # a data set without queries is refused here, by name
         terms = self.spec.terms
         whole, wants = whole_for(terms, self.names, queries)
+        rows, *masses = queries.total(len(queries), *(mass(term, queries) for term in terms))
+        self.rows = int(rows)  # of all workers
         ranking = together = Ranking(queries, self.kernels, self.threads, self.outputs, self.arrays)
         if whole is not None:
             together = Ranking(
@@ -121,7 +123,7 @@ class Run:
             ranking,
             [together if wanted else ranking for wanted in wants],
             whole,
-            queries.total(*(mass(term, queries) for term in terms)),
+            tuple(masses),
             np.zeros((len(terms), 2, self.outputs * len(queries)), self.dtype),
             [],
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import weakref
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from lambda_objectives.queries import Queries
 from lambda_objectives.run import Run
 from lambda_objectives.warn import warn
+from lambda_objectives.workers import Workers
 
 
 class Session:
@@ -25,6 +27,7 @@ class Session:
         self.recorded_at: int | None = None  # of a data set that is watched: the round that was logged last
         self.start: npt.NDArray[Any] | None = None  # the first scores, for as long as they are of use
         self.moved = False
+        self.began = time.time()
 
     def starts_again(self, scores: npt.NDArray[Any], queries: Queries | None) -> bool:
         """Whether a call by hand begins a new training: scores back at their start, or arrays that are others."""
@@ -35,15 +38,17 @@ class Session:
         # looking at two rows first saves comparing all of them every round
         return np.array_equal(scores[[0, -1]], self.start[[0, -1]]) and np.array_equal(scores, self.start)
 
-    def watch_first_rounds(self, scores: npt.NDArray[Any]) -> None:
-        """Keep the first scores; warn if the first tree did not split anything."""
+    def watch_first_rounds(self, scores: npt.NDArray[Any], workers: Workers) -> None:
+        """Keep the first scores; warn if the first tree did not split anything, on any worker."""
         if self.calls == 0:
             self.start = np.array(scores, dtype=np.float64 if self.booster is None else np.float32)
         elif self.start is not None and not self.moved and self.start.shape == scores.shape:
             step = scores - self.start
             self.moved = bool(len(step)) and bool(np.ptp(step) > 0)
             if self.booster is not None:
-                if not self.moved and len(step) > 1:
+                if workers.size > 1:
+                    self.moved = bool(workers.exchange(np.array([float(self.moved)]))[0])
+                if not self.moved and len(step) > 1 and workers.rank == 0:
                     warn(
                         "the first tree moved all scores alike: it did not split. Usual causes: min_child_weight "
                         "(XGBoost) or min_sum_hessian_in_leaf (LightGBM) too large for the Hessians of a ranking, "
@@ -60,6 +65,7 @@ class Sessions:
         self._of: weakref.WeakKeyDictionary[Any, weakref.WeakKeyDictionary[Any, Session]] = weakref.WeakKeyDictionary()
         self._latest: weakref.WeakKeyDictionary[Any, Session] = weakref.WeakKeyDictionary()
         self._steps: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self.workers: weakref.WeakKeyDictionary[Any, Workers] = weakref.WeakKeyDictionary()  # a booster trains with
         self.last: Session | None = None  # the last training
 
     def find(self, booster: Any, data: Any) -> Session | None:

@@ -12,11 +12,13 @@ import numpy as np
 import xgboost
 
 from lambda_objectives.columns import Columns, add_columns, borders_of_part, columns_of
+from lambda_objectives.meeting import of_xgboost
 from lambda_objectives.queries import Queries
 from lambda_objectives.run import Run
 from lambda_objectives.stopping import Choice, Watched
 from lambda_objectives.terms import Reading, Term
 from lambda_objectives.warn import warn, warn_small_hessian
+from lambda_objectives.workers import Workers
 
 Booster = xgboost.Booster
 # xgb.cv makes new matrices of the rows of a fold and keeps nothing of the old one but its fields. Two of these are free
@@ -147,6 +149,16 @@ def threads(booster: Any) -> int | None:
     """Number of threads that the user gave XGBoost, or None."""
     value = int(_config(booster)["generic_param"].get("nthread", 0))
     return value if value > 0 else None
+
+
+def workers(booster: Any) -> Workers:
+    """The workers that XGBoost trains with."""
+    return of_xgboost()
+
+
+def evaluated(booster: Any) -> list[str]:
+    """Nothing to compare: XGBoost evaluates every data set on all workers, on those too that have no rows of it."""
+    return []
 
 
 def learning_rate(booster: Any) -> float:

@@ -12,7 +12,8 @@ import lambda_objectives as lo
 
 PACKAGE = Path(lo.__file__).parent
 ROOMS = (  # from the bottom up: a room knows those below it, not its neighbours; "" is the front door
-    ("arrays", "warn", "kernels", "workers"),
+    ("arrays", "warn", "kernels", "version", "workers"),
+    ("star",),
     ("queries",),
     ("whole",),
     ("metrics",),
@@ -20,27 +21,27 @@ ROOMS = (  # from the bottom up: a room knows those below it, not its neighbours
     ("specs",),
     ("pooling",),
     ("run",),
-    ("callers", "columns", "sessions", "stopping"),
+    ("callers", "columns", "meeting", "partitions", "postbox", "sessions", "stopping"),
     ("lightgbm", "xgboost"),
     ("evaluation", "objective"),
     ("",),
-    ("sklearn", "distributed"),
+    ("sklearn",),
     ("tools",),
     ("__main__",),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms}
-TOP = {"sklearn", "distributed", "tools", "__main__"}
+TOP = {"sklearn", "tools", "__main__"}
 GUESTS = {  # who may import what is not always there
     "lightgbm": TOP | {"lightgbm"},
-    "xgboost": TOP | {"xgboost"},
+    "xgboost": TOP | {"xgboost", "meeting"},
     "sklearn": TOP,
     "scipy": TOP,
     "matplotlib": {"tools"},
     "tqdm": {"tools", "__main__"},
     "cupy": {"kernels", "run"},
-    "dask": {"distributed"},
-    "distributed": {"distributed"},
-    "pandas": TOP,
+    "dask": {"partitions"},
+    "distributed": {"meeting", "postbox"},
+    "pandas": TOP | {"partitions"},
 }
 
 

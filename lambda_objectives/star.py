@@ -1,0 +1,210 @@
+"""How workers exchange numbers: sockets from each of them to the first one, which adds up.
+
+XGBoost's collective would do for XGBoost, LightGBM has nothing of the kind for Python. A star of sockets of the
+standard library serves both: it takes a third of the time of `xgboost.collective.allreduce` and a hundredth of that of
+Dask's queues (`bench.scale`), says within milliseconds that a worker has died, and carries what went wrong in words.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client, Connection, Listener, wait
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lambda_objectives.workers import WorkerError
+
+MEET = 60.0  # seconds for all workers to come together
+NUMBERS, FAILURE = b"n", b"f"
+LOST = "has died, or lost its connection: look at its log; the training cannot go on without its rows"
+
+Meeting = tuple[list[str], int, bytes]  # where the first worker listens: addresses of its machine, port, secret
+
+
+class Star:
+    """Workers of which the first one adds up.
+
+    Parameters
+    ----------
+    rank, size
+        Which worker this is, of how many.
+    name
+        What it is called in error messages.
+    announce, learn
+        How the first worker makes known where it listens, and how the others get to know: once, through whatever has
+        brought the workers together. `learn` may return None for "not yet".
+    host
+        The address at which others reach this machine; None for all that it seems to have.
+    """
+
+    def __init__(
+        self,
+        rank: int,
+        size: int,
+        name: str,
+        announce: Callable[[Meeting], None],
+        learn: Callable[[], Meeting | None],
+        host: str | None = None,
+    ) -> None:
+        self.rank, self.size = rank, size
+        self.names = {rank: name}
+        self._others: dict[int, Any] = {}
+        if rank == 0:
+            self._listen(announce, [host] if host else _addresses(), name)
+        else:
+            self._call(learn, name)
+
+    def exchange(self, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Add up what all workers have."""
+        numbers = np.ascontiguousarray(numbers)
+        head = NUMBERS + f"{numbers.dtype.str} {numbers.shape}".encode()
+        total = self._meet([head, numbers.tobytes()])
+        return np.frombuffer(total, numbers.dtype).reshape(numbers.shape).copy()
+
+    def fail(self, message: str) -> None:
+        """Tell the others."""
+        with contextlib.suppress(WorkerError):
+            self._meet([FAILURE + message.encode(), b""])
+
+    def close(self) -> None:
+        """Hang up."""
+        for other in self._others.values():
+            other.close()
+        self._others = {}
+
+    # ------------------------------------------------------------------------------------------------- coming together
+    def _listen(self, announce: Callable[[Meeting], None], hosts: list[str], name: str) -> None:
+        secret = secrets.token_bytes(32)
+        with Listener(("", 0), "AF_INET", backlog=self.size, authkey=secret) as listener:
+            announce((hosts, int(listener.address[1]), secret))
+            done = threading.Event()
+
+            def accept() -> None:
+                while len(self._others) < self.size - 1:
+                    try:
+                        other = listener.accept()
+                        rank, called = other.recv()
+                    except (AuthenticationError, EOFError):  # a stranger
+                        continue
+                    except OSError:  # closed, for some have not come in time
+                        return
+                    self._others[rank], self.names[rank] = _quick(other), called
+                done.set()
+
+            threading.Thread(target=accept, daemon=True).start()
+            if not done.wait(MEET):
+                missing = sorted(set(range(self.size)) - {0} - set(self._others))
+                raise WorkerError(f"{name}: of {self.size} workers {missing} have not come within {MEET:.0f} seconds")
+        for other in self._others.values():
+            other.send(self.names)
+
+    def _call(self, learn: Callable[[], Meeting | None], name: str) -> None:
+        deadline = time.monotonic() + MEET
+        while time.monotonic() < deadline:
+            meeting = learn()
+            if meeting is None:
+                time.sleep(0.01)
+                continue
+            hosts, port, secret = meeting
+            for host in hosts:
+                try:
+                    first = Client((host, port), "AF_INET", authkey=secret)
+                    first.send((self.rank, name))
+                    self.names = first.recv()
+                except (OSError, AuthenticationError, EOFError):  # of an earlier training, or not this way
+                    continue
+                self._others[0] = _quick(first)
+                return
+            time.sleep(0.05)
+        raise WorkerError(f"{name}: the first worker is not to be reached within {MEET:.0f} seconds")
+
+    # --------------------------------------------------------------------------------------------------- one exchange
+    def _meet(self, message: list[Any]) -> Any:
+        if not self._others:
+            raise WorkerError("the workers have parted, after an error of one of them")
+        return self._add_up(message) if self.rank == 0 else self._send_in(message)
+
+    def _send_in(self, message: list[Any]) -> Any:
+        first = self._others[0]
+        try:
+            for piece in message:
+                first.send_bytes(piece)
+            head, total = first.recv_bytes(), first.recv_bytes()
+        except (OSError, EOFError) as error:
+            self.close()
+            raise WorkerError(f"{self._called(0)} {LOST}") from error
+        if head[:1] == FAILURE:
+            raise WorkerError(head[1:].decode())
+        return total
+
+    def _add_up(self, message: list[Any]) -> Any:
+        head, own = message
+        found: dict[int, tuple[bytes, Any]] = {0: (head, own)}
+        waiting: dict[Any, int] = {other: rank for rank, other in self._others.items()}
+        while waiting:
+            ready: list[Any] = wait(list(waiting))
+            for other in ready:
+                rank = waiting.pop(other)
+                try:
+                    found[rank] = other.recv_bytes(), other.recv_bytes()
+                except (OSError, EOFError):
+                    found[rank] = FAILURE + f"{self._called(rank)} {LOST}".encode(), b""
+            if any(sent[:1] == FAILURE and sent.endswith(LOST.encode()) for sent, _ in found.values()):
+                break  # no use to wait for those who may wait for it
+        failures = [
+            sent[1:].decode() if sent.endswith(LOST.encode()) else f"{self._called(rank)}: {sent[1:].decode()}"
+            for rank, (sent, _) in sorted(found.items())
+            if sent[:1] == FAILURE
+        ]
+        if not failures and any(sent != head for sent, _ in found.values()):
+            failures = [
+                "the workers are out of step: "
+                + "; ".join(f"{self._called(rank)} {sent[1:].decode()}" for rank, (sent, _) in sorted(found.items()))
+                + ": give all of them the same spec, data sets and callbacks"
+            ]
+        answer = [FAILURE + failures[0].encode(), b""] if failures else [head, self._sum(found)]
+        for other in self._others.values():
+            with contextlib.suppress(OSError):
+                for piece in answer:
+                    other.send_bytes(piece)
+        if failures:
+            self.close()
+            raise WorkerError(failures[0])
+        return answer[1]
+
+    def _sum(self, found: dict[int, tuple[bytes, Any]]) -> Any:
+        """Sum in the order of the workers, whoever came first."""
+        dtype = np.dtype(found[0][0][1:].split()[0].decode())
+        total = np.frombuffer(found[0][1], dtype).copy()
+        for rank in range(1, self.size):
+            total += np.frombuffer(found[rank][1], dtype)
+        return total.tobytes()
+
+    def _called(self, rank: int) -> str:
+        return f"worker {rank} ({self.names.get(rank, 'unknown')})"
+
+
+def _quick(connection: Any) -> Connection:
+    """A connection that sends at once, rather than to wait for more to send."""
+    with socket.fromfd(connection.fileno(), socket.AF_INET, socket.SOCK_STREAM) as again:
+        again.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection  # type: ignore[no-any-return]
+
+
+def _addresses() -> list[str]:
+    """Addresses of this machine, the one by which it reaches others first."""
+    found = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
+        probe.connect(("10.255.255.255", 1))  # nothing is sent: the system only picks an address of ours
+        found.append(probe.getsockname()[0])
+    with contextlib.suppress(OSError):
+        found.extend(socket.gethostbyname_ex(socket.gethostname())[2])
+    return list(dict.fromkeys([*found, "127.0.0.1"]))
