@@ -233,6 +233,12 @@ class Objective:
             )
         return Watched(chosen[0], chosen[1].run, training[1].run)
 
+    def chosen(self, training: Run) -> None:
+        """Send the state of the round that early stopping has chosen to the client of a Dask cluster."""
+        session = self._sessions.last
+        if session is not None and session.run is training and training.rank == 0 and session.source is not None:
+            postbox.post(self._key, session.began, None, {}, training.state)
+
     def reset(self, data: Any = None) -> None:
         """Forget all about a data set; about all of them for None."""
         if data is None:
@@ -286,7 +292,7 @@ class Objective:
 
     def _tell(self, call: _Call, session: Session, readings: Mapping[str, Reading]) -> None:
         """Send a round of a training on a Dask cluster to the client."""
-        name = None if call.data is None else columns_of(call.data).source
+        session.source = name = None if call.data is None else columns_of(call.data).source
         training = session if session.training else (self._sessions.training(call.booster) or (None, None))[1]
         if name is not None and training is not None and call.workers.rank == 0:
             postbox.post(self._key, training.began, name, readings, training.run.state)

@@ -20,7 +20,7 @@ def topic(key: str) -> str:
     return f"lambda-objectives {key}"
 
 
-def post(key: str, training: float, name: str, readings: Mapping[str, Reading], state: dict[str, Any]) -> None:
+def post(key: str, training: float, name: str | None, readings: Mapping[str, Reading], state: dict[str, Any]) -> None:
     """Write an event, from within a task; elsewhere there is nobody to write to.
 
     Parameters
@@ -30,7 +30,7 @@ def post(key: str, training: float, name: str, readings: Mapping[str, Reading], 
     training
         When the training began: what tells it from others.
     name
-        Of the data set.
+        Of the data set; None for a message about the state alone.
     readings
         What the history of the data set is to have of this round.
     state
@@ -67,6 +67,8 @@ def histories(key: str) -> dict[str, dict[str, list[float]]]:
     """Costs and metrics by round, of each data set of the last training of an objective."""
     found: dict[str, dict[str, list[float]]] = {}
     for message in collect(key):
+        if message["set"] is None:
+            continue
         history = found.setdefault(message["set"], {})
         for name, value in message["readings"].items():
             history.setdefault(name, []).append(value)

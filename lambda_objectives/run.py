@@ -131,6 +131,11 @@ class Run:
             if isinstance(term, Learning):
                 self.term_states.setdefault(name, term.start(prepared))
 
+    @property
+    def rank(self) -> int:
+        """Which worker of the training this is."""
+        return self._work.queries.workers.rank
+
     def release(self) -> None:
         """Give up all that grows with the data; history and state stay, and `bind` brings the rest back."""
         self.work = None

@@ -28,6 +28,7 @@ class Session:
         self.start: npt.NDArray[Any] | None = None  # the first scores, for as long as they are of use
         self.moved = False
         self.began = time.time()
+        self.source: str | None = None  # what its data set is called in a training on a cluster
 
     def starts_again(self, scores: npt.NDArray[Any], queries: Queries | None) -> bool:
         """Whether a call by hand begins a new training: scores back at their start, or arrays that are others."""

@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import secrets
 import socket
+import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener, wait
@@ -20,11 +22,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lambda_objectives.warn import warn
 from lambda_objectives.workers import WorkerError
 
 MEET = 60.0  # seconds for all workers to come together
 NUMBERS, FAILURE = b"n", b"f"
 LOST = "has died, or lost its connection: look at its log; the training cannot go on without its rows"
+LEFT = "has left the training, most likely with an error of its own: look at its log"
+PULSE = 0.2  # seconds between looks at the others
 
 Meeting = tuple[list[str], int, bytes]  # where the first worker listens: addresses of its machine, port, secret
 
@@ -57,10 +62,12 @@ class Star:
         self.rank, self.size = rank, size
         self.names = {rank: name}
         self._others: dict[int, Any] = {}
+        self._closing = threading.Lock()
         if rank == 0:
             self._listen(announce, [host] if host else _addresses(), name)
         else:
             self._call(learn, name)
+        self._watch()
 
     def exchange(self, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Add up what all workers have."""
@@ -72,13 +79,47 @@ class Star:
     def fail(self, message: str) -> None:
         """Tell the others."""
         with contextlib.suppress(WorkerError):
-            self._meet([FAILURE + message.encode(), b""])
+            self._meet([FAILURE + f"{self._called(self.rank)}: {message}".encode(), b""])
 
     def close(self) -> None:
-        """Hang up."""
-        for other in self._others.values():
+        """Say goodbye and hang up."""
+        with self._closing:
+            others, self._others = self._others, {}
+        for other in others.values():
+            with contextlib.suppress(OSError):
+                other.send_bytes(FAILURE + f"{self._called(self.rank)} {LEFT}".encode())
+                other.send_bytes(b"")
             other.close()
-        self._others = {}
+
+    def _watch(self) -> None:
+        """Look after the training from a thread of its own, for boosters may wait for ever where a worker is lost.
+
+        When this worker leaves the training, however that comes about, the others are told. When another one dies while
+        this one is in the booster's own communication, the user is.
+        """
+        thread = threading.get_ident()
+        frame = _outermost()
+        training, code = id(frame), frame.f_code
+        del frame  # it would keep all that the training has
+        me = weakref.ref(self)
+
+        def watch() -> None:
+            told = False
+            while (star := me()) is not None and star._others:
+                frame: Any = sys._current_frames().get(thread)
+                while frame is not None and not (id(frame) == training and frame.f_code is code):
+                    frame = frame.f_back
+                lost = [rank for rank, other in star._others.items() if _is_gone(other)]
+                if lost and not told:
+                    told = True
+                    warn(f"{star._called(lost[0])} {LOST}")
+                if frame is None:
+                    star.close()
+                    return
+                del frame, star
+                time.sleep(PULSE)
+
+        threading.Thread(target=watch, daemon=True, name="lambda_objectives").start()
 
     # ------------------------------------------------------------------------------------------------- coming together
     def _listen(self, announce: Callable[[Meeting], None], hosts: list[str], name: str) -> None:
@@ -148,6 +189,7 @@ class Star:
     def _add_up(self, message: list[Any]) -> Any:
         head, own = message
         found: dict[int, tuple[bytes, Any]] = {0: (head, own)}
+        lost = False
         waiting: dict[Any, int] = {other: rank for rank, other in self._others.items()}
         while waiting:
             ready: list[Any] = wait(list(waiting))
@@ -156,14 +198,10 @@ class Star:
                 try:
                     found[rank] = other.recv_bytes(), other.recv_bytes()
                 except (OSError, EOFError):
-                    found[rank] = FAILURE + f"{self._called(rank)} {LOST}".encode(), b""
-            if any(sent[:1] == FAILURE and sent.endswith(LOST.encode()) for sent, _ in found.values()):
+                    found[rank], lost = (FAILURE + f"{self._called(rank)} {LOST}".encode(), b""), True
+            if lost:
                 break  # no use to wait for those who may wait for it
-        failures = [
-            sent[1:].decode() if sent.endswith(LOST.encode()) else f"{self._called(rank)}: {sent[1:].decode()}"
-            for rank, (sent, _) in sorted(found.items())
-            if sent[:1] == FAILURE
-        ]
+        failures = [sent[1:].decode() for _, (sent, _) in sorted(found.items()) if sent[:1] == FAILURE]
         if not failures and any(sent != head for sent, _ in found.values()):
             failures = [
                 "the workers are out of step: "
@@ -190,6 +228,28 @@ class Star:
 
     def _called(self, rank: int) -> str:
         return f"worker {rank} ({self.names.get(rank, 'unknown')})"
+
+
+def _outermost() -> Any:
+    """The frame of the function that trains: the last one on the way up that belongs to a booster."""
+    frame: Any = sys._getframe(1)
+    found = frame
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] in ("lightgbm", "xgboost"):
+            found = frame
+        frame = frame.f_back
+    return found
+
+
+def _is_gone(connection: Any) -> bool:
+    """Whether the other end is closed and there is nothing left to read; what there is stays to be read."""
+    try:
+        if not wait([connection], 0):
+            return False
+        with socket.fromfd(connection.fileno(), socket.AF_INET, socket.SOCK_STREAM) as again:
+            return again.recv(1, socket.MSG_PEEK) == b""
+    except OSError:
+        return True
 
 
 def _quick(connection: Any) -> Connection:

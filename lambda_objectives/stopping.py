@@ -101,13 +101,14 @@ class Choice:
     def finish(self) -> Candidate:
         """Return the best round; warn if it breaks a bound."""
         assert self.best is not None
-        if self._feasible(self.best) and self._early(self.best):
+        first_worker = self.watched[0].training.rank == 0
+        if self._feasible(self.best) and self._early(self.best) and first_worker:
             warn(
                 f"only early rounds keep to every bound, before it was broken in round {self.broken_at}: returned is "
                 f"round {self.best.trees}, whose scores are still small. Loosen a bound, allow a tolerance=, or give "
                 "it more rounds"
             )
-        if not self._feasible(self.best):
+        if not self._feasible(self.best) and first_worker:
             of = "training" if self.watched[0].lags else "validation"
             history = self.watched[0].run.history
             warn(
@@ -116,6 +117,7 @@ class Choice:
             )
         for watched, state in zip(self.watched, self.best.states, strict=True):
             watched.training.restore(state)
+        self.objective.chosen(self.watched[0].training)
         return self.best
 
     def _candidate(

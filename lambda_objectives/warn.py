@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 
 HERE = os.path.join(os.path.dirname(__file__), "")
@@ -21,13 +22,16 @@ class LambdaObjectivesWarning(UserWarning):
 
 def warn(message: str) -> None:
     """Warn, pointing at the first caller outside this package."""
-    import sys
-
     depth, frame = 1, sys._getframe(0)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(HERE):
         frame = frame.f_back
         depth += 1
-    warnings.warn(message, LambdaObjectivesWarning, stacklevel=depth)
+    if "distributed" in sys.modules:  # within a task the client is told as well
+        import distributed
+
+        distributed.warn(message, LambdaObjectivesWarning, stacklevel=depth + 1)
+    else:
+        warnings.warn(message, LambdaObjectivesWarning, stacklevel=depth)
 
 
 def warn_small_hessian(setting: str, value: float, total: float, rows: int) -> None:

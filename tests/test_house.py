@@ -40,7 +40,7 @@ GUESTS = {  # who may import what is not always there
     "tqdm": {"tools", "__main__"},
     "cupy": {"kernels", "run"},
     "dask": {"partitions"},
-    "distributed": {"meeting", "postbox"},
+    "distributed": {"meeting", "postbox", "warn"},
     "pandas": TOP | {"partitions"},
 }
 

@@ -1,0 +1,52 @@
+"""A Dask cluster on this machine, and the small ranking data of the tests spread over its workers."""
+
+import contextlib
+
+import dask.array as da
+import numpy as np
+from dask import delayed
+from dask.distributed import Client, LocalCluster
+
+import lambda_objectives as lo
+
+
+@contextlib.contextmanager
+def cluster(workers):
+    """A client of so many worker processes of one thread each."""
+    with (
+        LocalCluster(
+            n_workers=workers, threads_per_worker=1, dashboard_address=None, memory_limit=0, silence_logs="CRITICAL"
+        ) as one,
+        Client(one) as client,
+    ):
+        yield client
+
+
+class Spread:
+    """A table on the first workers of a cluster, whole queries on each, two partitions a worker.
+
+    cut: all borders but the first are moved into a query.
+    """
+
+    def __init__(self, client, table, workers, names=("quality", "place"), cut=False, qid=False):
+        self.client = client
+        addresses = sorted(client.scheduler_info(n_workers=-1)["workers"])[:workers]
+        parts = np.array_split(np.arange(len(table.group)), 2 * workers)
+        self.places = [address for address in addresses for _ in range(2)]
+        ends = np.concatenate([[0], np.cumsum(table.group)])
+        starts = [int(part[0]) for part in parts]
+        rows = [int(ends[start]) + 3 * (cut and start > 0) for start in starts] + [len(table)]
+        self.X, self.y, self.qid = (self.spread(values, rows) for values in (table.X, table.y, table.qid))
+        self.group = self.spread(table.group, [*starts, len(table.group)])
+        if names:
+            columns = {name: self.spread(table.columns[name], rows) for name in names}
+            self.y = client.persist(lo.attach(self.y, columns, qid=self.qid if qid else None))
+
+    def spread(self, values, borders):
+        """A Dask array whose pieces lie where they are to lie."""
+        arrays = []
+        for first, last, place in zip(borders[:-1], borders[1:], self.places, strict=True):
+            piece = np.array(values[first:last])
+            there = self.client.scatter(piece, workers=[place], hash=False)
+            arrays.append(da.from_delayed(delayed(there), piece.shape, piece.dtype))
+        return da.concatenate(arrays)
