@@ -10,9 +10,7 @@ from urllib.parse import urlparse
 import numpy as np
 
 from lambda_objectives.star import Meeting, Star
-from lambda_objectives.workers import ALONE, WorkerError, Workers, all_sizes, all_texts, gathered
-
-ADVICE = "partition by query: all rows of one must come to one worker"
+from lambda_objectives.workers import ALONE, Workers, all_sizes, all_texts, gathered
 
 
 def of_xgboost() -> Workers:
@@ -145,7 +143,7 @@ def introduce(workers: Workers, version: str, home: str, sets: list[str]) -> Non
 
 
 def check_whole(workers: Workers, qid: Any, name: str) -> None:
-    """Refuse data in which a query lies on several workers.
+    """Refuse data in which the rows of a query do not lie together on one worker.
 
     Parameters
     ----------
@@ -156,15 +154,13 @@ def check_whole(workers: Workers, qid: Any, name: str) -> None:
     name
         What the data set is called.
     """
-    own = np.unique(np.empty(0) if qid is None else np.asarray(qid, dtype=np.float64))
+    own = np.empty(0) if qid is None else np.asarray(qid, dtype=np.float64)
+    own = own[np.flatnonzero(np.diff(own, prepend=np.nan))]  # one for each block of rows
     ids = gathered(workers, own, all_sizes(workers, len(own)))
     several, times = np.unique(ids, return_counts=True)
     cut = several[times > 1]
     if len(cut):
         raise ValueError(
-            f"qid: {len(cut)} of {len(several)} queries of {name!r} lie on more than one worker, among them "
-            f"{cut[0]:g}; {ADVICE}"
+            f"qid: {len(cut)} of {len(several)} queries of {name!r} are cut by the borders of partitions, among them "
+            f"{cut[0]:g}: the rows of a query must lie in one partition"
         )
-
-
-__all__ = ["WorkerError", "check_whole", "introduce", "of_lightgbm", "of_xgboost"]

@@ -334,9 +334,9 @@ class Objective:
         """Read a data set, on a worker with the columns that came with its partitions."""
         local = partitions.find(data, booster)
         if local is not None:
-            add_columns(data, local.rows, local.columns, local.qid if local.groups else None).source = local.name
-            if workers.size > 1 and self._needs_groups:
+            if self._needs_groups:
                 check_whole(workers, local.qid, local.name)
+            add_columns(data, local.rows, local.columns, local.qid if local.groups else None).source = local.name
         queries: Queries = adapter.read(data, self._needs_order)
         return dataclasses.replace(queries, workers=workers)
 

@@ -1,6 +1,7 @@
 """A Dask cluster on this machine, and the small ranking data of the tests spread over its workers."""
 
 import contextlib
+from itertools import pairwise
 
 import dask.array as da
 import numpy as np
@@ -37,7 +38,8 @@ class Spread:
         starts = [int(part[0]) for part in parts]
         rows = [int(ends[start]) + 3 * (cut and start > 0) for start in starts] + [len(table)]
         self.X, self.y, self.qid = (self.spread(values, rows) for values in (table.X, table.y, table.qid))
-        self.group = self.spread(table.group, [*starts, len(table.group)])
+        pieces = [np.unique(table.qid[a:b], return_counts=True)[1] for a, b in pairwise(rows)]
+        self.group = self.spread(np.concatenate(pieces), np.cumsum([0, *map(len, pieces)]))
         if names:
             columns = {name: self.spread(table.columns[name], rows) for name in names}
             self.y = client.persist(lo.attach(self.y, columns, qid=self.qid if qid else None))
@@ -47,6 +49,9 @@ class Spread:
         arrays = []
         for first, last, place in zip(borders[:-1], borders[1:], self.places, strict=True):
             piece = np.array(values[first:last])
-            there = self.client.scatter(piece, workers=[place], hash=False)
+            # made by a task, and not scattered, so that it can be made again when a worker dies
+            there = self.client.submit(
+                np.copy, piece, workers=[place], allow_other_workers=True, pure=False
+            )  # fmt: skip
             arrays.append(da.from_delayed(delayed(there), piece.shape, piece.dtype))
         return da.concatenate(arrays)

@@ -1,15 +1,8 @@
 """Training on a Dask cluster: what one process finds, several workers find; and what goes wrong is said at once."""
 
-import os
-import signal
-import time
-import warnings
-
 import lightgbm as lgb
-import numpy as np
 import pytest
 import xgboost as xgb
-from dask.distributed import get_worker
 from xgboost import dask as dxgb
 
 import lambda_objectives as lo
@@ -31,7 +24,9 @@ SPECS = {
 XGB = {"min_child_weight": 1e-3, "max_depth": 3, "eta": 0.3, "verbosity": 0}
 LGB = {"min_child_samples": 5, "num_leaves": 7, "learning_rate": 0.3, "verbosity": -1, "n_estimators": ROUNDS}
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:(no late round|the dependence swings):lambda_objectives.LambdaObjectivesWarning"),
+    pytest.mark.filterwarnings(
+        "ignore:(no late round|the dependence swings):lambda_objectives.LambdaObjectivesWarning"
+    ),
     pytest.mark.filterwarnings("ignore:Parameter n_jobs will be ignored"),
     pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated"),
 ]

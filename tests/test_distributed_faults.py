@@ -1,0 +1,154 @@
+"""What goes wrong on a cluster: a clear error on the client within seconds, and workers that are free again."""
+
+import contextlib
+import os
+import signal
+import time
+
+import lightgbm as lgb
+import numpy as np
+import pytest
+from dask.distributed import get_worker
+
+import lambda_objectives as lo
+from lambda_objectives.workers import WorkerError
+from tests.cluster import Spread, cluster
+from tests.data import TEST, Table
+from tests.test_distributed import RANK, lightgbm_on, xgboost_on
+
+SECONDS = 30
+SMALL = Table.random(24, seed=4)
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Parameter n_jobs will be ignored"),
+    pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated"),
+    pytest.mark.filterwarnings("ignore:Worker .* was not allocated eval_set data"),
+]
+ON = {"xgboost": xgboost_on, "lightgbm": lightgbm_on}
+both = pytest.mark.parametrize("booster", ON)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with cluster(3) as one:
+        one.run(lo.evaluate, RANK, [1.0, 0.0], [0, 1], group=[2])  # what is loaded for the first time takes its time
+        yield one
+
+
+@pytest.fixture(autouse=True)
+def not_for_ever():
+    """A test that waits for ever fails."""
+
+    def stop(*_):
+        raise TimeoutError("still waiting")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(2 * SECONDS)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@contextlib.contextmanager
+def fails(client, error, words):
+    """An error with such words within seconds, on the client; and no worker goes on with it."""
+    start = time.monotonic()
+    with pytest.raises(error, match=words):
+        yield
+    assert time.monotonic() - start < SECONDS
+    while any(client.processing().values()):
+        time.sleep(0.05)
+
+
+class Unlucky(lo.Objective):
+    """An objective to which something happens on one worker, in the fourth round."""
+
+    def __init__(self, spec, unlucky, event):
+        super().__init__(spec)
+        self.unlucky, self.event, self.calls = unlucky, event, 0
+
+    def __call__(self, first, second, sample_weight=None, group=None):
+        self.calls += 1
+        if self.calls == 4 and get_worker().address == self.unlucky:
+            self.event()
+        return super().__call__(first, second, sample_weight, group)
+
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def stumble():
+    raise RuntimeError("something of the user's own")
+
+
+@both
+def test_a_worker_that_dies(client, booster):
+    spread = Spread(client, SMALL, 3, names=())
+    with fails(client, WorkerError, "has died, or lost its connection"):
+        ON[booster](spread, None, Unlucky(RANK, spread.places[-1], die))
+    client.wait_for_workers(3, timeout=SECONDS)
+    model = ON[booster](Spread(client, SMALL, 3, names=()), None, lo.Objective(RANK))
+    SMALL.assert_ranked_well(np.asarray(predicted(model, SMALL)), 0.8)
+
+
+def predicted(model, table):
+    if isinstance(model, lgb.Booster):
+        return model.predict(table.X)
+    return model.inplace_predict(table.X)
+
+
+@both
+def test_an_error_on_one_worker(client, booster):
+    spread = Spread(client, SMALL, 3, names=())
+    with fails(client, (RuntimeError, WorkerError), "something of the user's own|has left the training"):
+        ON[booster](spread, None, Unlucky(RANK, spread.places[-1], stumble))
+
+
+@both
+def test_data_that_are_wrong_on_one_worker(client, booster):
+    place = np.array(SMALL.columns["place"])
+    place[-1] = np.nan
+    table = Table(SMALL.X, SMALL.y, SMALL.group, {"place": place})
+    with fails(client, (ValueError, WorkerError), "column 'place' must be finite"):
+        ON[booster](Spread(client, table, 3, names=["place"]), None, lo.Objective(lo.SquaredError("place")))
+
+
+@both
+def test_a_query_cut_by_a_border(client, booster):
+    spread = Spread(client, SMALL, 3, cut=True, qid=True)
+    with fails(
+        client, (ValueError, WorkerError), "queries of 'train' are cut by the borders of partitions, among them"
+    ):
+        ON[booster](spread, None, lo.Objective(RANK))
+    # rows alone do not mind
+    ON[booster](spread, None, lo.Objective(lo.SquaredError())) if booster == "xgboost" else None
+
+
+def set_version(version):
+    import lambda_objectives.objective
+
+    lambda_objectives.objective.__version__ = version
+
+
+@both
+def test_versions_that_differ(client, booster):
+    spread = Spread(client, SMALL, 3, names=())
+    client.run(set_version, "0.0.1", workers=spread.places[-1:])
+    try:
+        with fails(client, ValueError, r"different versions of lambda_objectives: .*0\.0\.1"):
+            ON[booster](spread, None, lo.Objective(RANK))
+    finally:
+        client.run(set_version, lo.__version__)
+
+
+@both
+def test_a_worker_without_rows(client, booster):
+    """All rows of the last worker's partitions are taken away."""
+    spread = Spread(client, SMALL, 3)
+    pass
+
+
+def test_validation_rows_on_some_workers_only(client):
+    spread = Spread(client, SMALL, 3, names=())
+    with fails(client, ValueError, "validation data: worker .* has no rows of"):
+        lightgbm_on(spread, Spread(client, TEST, 1, names=()), lo.Objective(RANK))
