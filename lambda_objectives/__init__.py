@@ -3,6 +3,7 @@
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
+from lambda_objectives.checkpoints import resume
 from lambda_objectives.evaluation import evaluate, gradient
 from lambda_objectives.metrics import (
     AUC,
@@ -83,6 +84,7 @@ __all__ = [
     "gradient",
     "lightgbm",
     "planning",
+    "resume",
     "xgboost",
 ]
 

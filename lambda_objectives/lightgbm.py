@@ -9,6 +9,7 @@ import lightgbm
 import numpy as np
 
 from lambda_objectives.columns import add_columns, borders_of_part, columns_of
+from lambda_objectives.lightgbm_checkpoint import checkpoint as checkpoint
 from lambda_objectives.meeting import of_lightgbm
 from lambda_objectives.queries import Queries
 from lambda_objectives.run import Run
@@ -206,7 +207,8 @@ def early_stopping(
     Returns
     -------
     A callback for `lightgbm.train` and `lightgbm.cv` (there means over the folds count); afterwards it has `best`, with
-    `trees`, `value` and `margins`. Good for any number of trainings, one after the other.
+    `trees`, `value` and `margins`. Good for any number of trainings, one after the other. Where `checkpoint` writes, a
+    training that goes on from what `lo.resume` returns goes on with the choice as well.
 
     Raises
     ------
@@ -237,7 +239,6 @@ class EarlyStopping:
         # LightGBM looks for these on the object itself: 30 comes after its log and record of evaluations
         self.order, self.before_iteration = 30, False
         self._choice = choice
-        self._results: Any = []
 
     @property
     def best(self) -> Any:
@@ -252,16 +253,21 @@ class EarlyStopping:
         if trees == 1:
             if any(_get(booster.params, "boosting") == "dart" for booster in boosters):
                 raise ValueError("early_stopping: with boosting='dart' no earlier round is to be had, its trees change")
-            choice.begin(boosters, folds is not None or any(getattr(b, "valid_sets", ()) for b in boosters))
-        lags = choice.watched[0].lags
-        stop = choice.offer(trees, self._results if lags else env.evaluation_result_list)
-        self._results = env.evaluation_result_list
+            evaluates = folds is not None or any(getattr(b, "valid_sets", ()) for b in boosters)
+            choice.begin(boosters, evaluates, env.begin_iteration)
+        stop = choice.offer(trees, env.evaluation_result_list)
         if stop or env.iteration == env.end_iteration - 1:
-            if lags:
+            if choice.watched[0].lags:
                 last = [_after_last(w.run, b) for w, b in zip(choice.watched, boosters, strict=True)]
-                choice.offer(trees, self._results, last)
+                choice.offer(trees, env.evaluation_result_list, last)
             best = choice.finish()
-            raise lightgbm.callback.EarlyStopException(env.begin_iteration + best.trees - 1, best.results)
+            raise lightgbm.callback.EarlyStopException(choice.start + best.trees - 1, _results(best.results))
+
+
+def _results(rows: Any) -> list[Any]:
+    """What LightGBM knew of a round, as it wants it back: a checkpoint keeps plain lists of it."""
+    kind = getattr(lightgbm, "EvalResult", None)  # since 4.7
+    return [tuple(row) if kind is None else kind(*row) for row in rows or ()]
 
 
 def _after_last(run: Run, booster: Any) -> dict[str, Reading]:

@@ -43,7 +43,8 @@ class Objective:
         "cpu", or "cuda": dependence on controls is computed on a GPU, by CuPy. Scores go there and slopes come back
         each round, for both boosters hand over and the loss wants host arrays.
     state
-        What `state` returned after an earlier training, to go on from there with `init_model` or `xgb_model`.
+        What `state` returned after an earlier training, or `lo.resume` found in a folder of checkpoints, to go on from
+        there with `init_model` or `xgb_model`; None to begin.
 
     Raises
     ------
@@ -117,7 +118,7 @@ class Objective:
             call.adapter.check_hessian(call.booster, total, run.rows)
         if call.booster is not None:
             call.adapter.keep(call.booster, run)
-            last = run.rounds == run.planned and not run.judged and first_worker
+            last = run.rounds == run.planned and run.judge is None and first_worker
             if last and (margins := never_met(run.history)):
                 warn(f"no late round keeps to every bound on the training data. {verdict(margins, run.history)}")
         # a booster is done with them when it calls again; a user may keep them
@@ -195,6 +196,31 @@ class Objective:
         if session is None or not session.training:
             raise KeyError("this objective has not been trained" + (" on that data set" if data is not None else ""))
         return session.run.state
+
+    @property
+    def begins_from(self) -> dict[str, Any] | None:
+        """The state that it was given, with which its trainings begin."""
+        return self._state
+
+    def checkpoint(self, booster: Any) -> dict[str, Any]:
+        """What to save to go on with a training that is not over: `state`, and the choice of early stopping so far.
+
+        Parameters
+        ----------
+        booster
+            The booster, between two rounds.
+
+        Raises
+        ------
+        ValueError
+            If the booster is not trained by this objective.
+        """
+        training = self._sessions.training(booster)
+        if training is None:
+            raise ValueError("objective: checkpoints must be given the very Objective that is trained")
+        run = training[1].run
+        choice = None if run.judge is None else run.judge()
+        return run.state | ({} if choice is None else {"choice": choice.saved})
 
     def watched(self, booster: Any, data: Any = None, evaluates: bool = False) -> Watched:
         """Return what early stopping watches while a booster trains.
@@ -360,7 +386,11 @@ class Objective:
             state = self._state if training else None
             run = Run(self.spec, queries or call.read(), state=state, threads=threads, arrays=array_module(self.device))
             if call.booster is not None:
-                run.planned, run.rate = planned_rounds(run.begun), call.adapter.learning_rate(call.booster)
+                under_way = None if training else sessions.training(call.booster)
+                begun = run.begun if under_way is None else under_way[1].run.begun
+                run.planned, run.rate = planned_rounds(begun), call.adapter.learning_rate(call.booster)
+                if state is not None and state.get("choice", {}).get("open"):
+                    run.planned = None  # early stopping goes on, and may end it
             session = sessions.open(call.booster, data, run, training)
         elif session.run.work is None:
             session.run.bind(queries or call.read())

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -90,7 +91,8 @@ class Run:
         self.rate = 0.1  # the booster's learning rate
         self.watched: Round | None = None  # of a validation set, where the spec follows one
         self.seen: Round | None = None  # what `evaluate` found last
-        self.judged = False  # whether somebody else chooses the round, and says so where none will do
+        # calls up who chooses the round, if somebody does, and says so where none will do
+        self.judge: Callable[[], Any] | None = None
         self.curvature = 0.0  # sum of the last Hessian
         self.rule_state = self.spec.init()
         self.term_states: dict[str, Any] = {}  # of terms that learn, by name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -32,7 +33,7 @@ class Watched(NamedTuple):
 class Candidate(NamedTuple):
     """A round that may be returned."""
 
-    trees: int  # grown in this training
+    trees: int  # grown in this training, those before it was stopped and gone on with included
     score: float  # the metric
     value: float  # the same, greater is better
     margins: dict[str, float]
@@ -74,23 +75,70 @@ class Choice:
         self.settled_at: int | None = None
         self.broken_at: int | None = None  # the first round that broke a bound
         self.watched: list[Watched] = []
+        self.start = 0  # trees that the model had before the training
+        self.before = 0  # rounds of the training before it was stopped and gone on with
+        self.trees = 0  # rounds of it so far
+        self.results: Any = None  # what the booster knew of the last one
 
-    def begin(self, boosters: Sequence[Any], evaluates: bool) -> None:
-        """Take up a training, after its first round; evaluates: whether the booster was given data sets to evaluate."""
+    def begin(self, boosters: Sequence[Any], evaluates: bool, start: int) -> None:
+        """Take up a training, after its first round; a choice that a checkpoint holds is gone on with.
+
+        Parameters
+        ----------
+        boosters
+            The booster, or those of the folds.
+        evaluates
+            Whether it was given data sets to evaluate.
+        start
+            Trees that the model had before.
+        """
         self.best, self.settled_at, self.broken_at = None, None, None
+        self.start, self.before, self.trees, self.results = start, 0, 0, None
         self.watched = [self.objective.watched(booster, self.data, evaluates) for booster in boosters]
+        saved = (self.objective.begins_from or {}).get("choice")
+        if saved is not None and len(boosters) == 1:
+            self._take_up(saved)
         for _, _, training in self.watched:
-            training.judged = True
-            if training.planned is not None and self.rounds < training.planned - training.begun:
+            training.judge = weakref.ref(self)
+            if training.planned is not None and self.rounds < training.planned - training.begun + self.before:
                 training.planned = None  # it may be over any time
 
+    @property
+    def saved(self) -> dict[str, Any]:
+        """All that is needed to go on with it elsewhere, as plain values that JSON can hold."""
+        return {
+            **self._question, "open": self.watched[0].training.planned is None, "start": self.start,
+            "trees": self.trees, "settled_at": self.settled_at, "broken_at": self.broken_at,
+            "results": _plain(self.results),
+            "best": None if self.best is None else self.best._replace(results=_plain(self.best.results))._asdict(),
+        }  # fmt: skip
+
+    @property
+    def _question(self) -> dict[str, Any]:
+        """What is asked for; a choice by another one is of no use."""
+        return {"metric": self.metric, "tolerance": self.tolerance, "of_training_data": self.watched[0].lags}
+
+    def _take_up(self, saved: dict[str, Any]) -> None:
+        """Go on with a choice that was saved."""
+        if differs := [name for name, value in self._question.items() if saved[name] != value]:
+            warn(
+                f"early stopping begins anew at round {saved['trees'] + 1}, earlier rounds cannot be chosen: the "
+                f"checkpoint is of a training that was watched by another {' and '.join(differs).replace('_', ' ')}"
+            )
+            return
+        self.start, self.before, self.results = saved["start"], saved["trees"], saved["results"]
+        self.settled_at, self.broken_at = saved["settled_at"], saved["broken_at"]
+        self.best = None if saved["best"] is None else Candidate(**saved["best"])
+
     def offer(self, trees: int, results: Any = None, last: Sequence[Mapping[str, Reading]] | None = None) -> bool:
-        """Take what is known after so many trees; last: at the very end, of the data that lag. Whether to stop."""
+        """Take what is known after so many rounds; last: at the very end, of the data that lag. Whether to stop."""
         lags = self.watched[0].lags and last is None
+        trees += self.before
+        known, self.trees, self.results = self.results if lags else results, trees, results
         if trees - lags >= 1:
             readings = last or [watched.run.last for watched in self.watched]
             states = [w.training.before if lags else w.training.state for w in self.watched]
-            self._consider(self._candidate(trees - lags, readings, results, states))
+            self._consider(self._candidate(trees - lags, readings, known, states))
         if self.settled_at is None:
             if not all(watched.training.settled for watched in self.watched):
                 return False
@@ -101,7 +149,7 @@ class Choice:
     def finish(self) -> Candidate:
         """Return the best round; warn if it breaks a bound."""
         assert self.best is not None
-        first_worker = self.watched[0].training.rank == 0
+        first_worker = not any(watched.training.rank for watched in self.watched)
         if self._feasible(self.best) and self._early(self.best) and first_worker:
             warn(
                 f"only early rounds keep to every bound, before it was broken in round {self.broken_at}: returned is "
@@ -117,7 +165,7 @@ class Choice:
             )
         for watched, state in zip(self.watched, self.best.states, strict=True):
             watched.training.restore(state)
-        self.objective.chosen(self.watched[0].training)
+            self.objective.chosen(watched.training)
         return self.best
 
     def _candidate(
@@ -153,6 +201,13 @@ class Choice:
         feasible = self._feasible(candidate)
         late = feasible and not self._early(candidate)
         return feasible, late, 0.0 if feasible else candidate.worst, candidate.value
+
+
+def _plain(results: Any) -> Any:
+    """A booster's own record of a round, a list of rows, as JSON can hold it."""
+    if results is None:
+        return None
+    return [[value.item() if hasattr(value, "item") else value for value in row] for row in results]
 
 
 def verdict(margins: Mapping[str, float], history: Mapping[str, Sequence[float]], tolerance: float = 0.0) -> str:

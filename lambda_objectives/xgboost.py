@@ -19,6 +19,7 @@ from lambda_objectives.stopping import Choice, Watched
 from lambda_objectives.terms import Reading, Term
 from lambda_objectives.warn import warn, warn_small_hessian
 from lambda_objectives.workers import Workers
+from lambda_objectives.xgboost_checkpoint import Checkpoint as Checkpoint
 
 Booster = xgboost.Booster
 # xgb.cv makes new matrices of the rows of a fold and keeps nothing of the old one but its fields. Two of these are free
@@ -270,7 +271,8 @@ class EarlyStopping(xgboost.callback.TrainingCallback):  # type: ignore[misc]
     Notes
     -----
     The model that `xgboost.train` returns ends with the best round, and has `best_iteration` and `best_score`. In
-    `xgboost.cv` means over the folds count. Good for any number of trainings, one after the other.
+    `xgboost.cv` means over the folds count. Good for any number of trainings, one after the other. Where `Checkpoint`
+    writes, a training that goes on from what `lo.resume` returns goes on with the choice as well.
 
     Examples
     --------
@@ -311,7 +313,7 @@ class EarlyStopping(xgboost.callback.TrainingCallback):  # type: ignore[misc]
         if self._trees == 1:
             if any(_drops(_config(booster)["gradient_booster"]) for booster in boosters):
                 raise ValueError("EarlyStopping: with dropout no earlier round is to be had, its trees change later")
-            self._choice.begin(boosters, bool(evals_log))
+            self._choice.begin(boosters, bool(evals_log), self._start)
         stop = self._choice.offer(self._trees)
         self._note(model)
         return stop
@@ -325,7 +327,7 @@ class EarlyStopping(xgboost.callback.TrainingCallback):  # type: ignore[misc]
             choice.offer(self._trees, last=[_after_last(w, b) for w, b in zip(choice.watched, boosters, strict=True)])
         best = choice.finish()
         if not hasattr(model, "cvfolds"):
-            model = model[: self._start + best.trees]
+            model = model[: choice.start + best.trees]
             for watched in choice.watched:
                 keep(model, watched.training)
         self._note(model)
@@ -335,7 +337,7 @@ class EarlyStopping(xgboost.callback.TrainingCallback):  # type: ignore[misc]
         """Write the best round so far where XGBoost and its users look for it."""
         best = self._choice.best
         if best is not None:
-            model.set_attr(best_iteration=str(self._start + best.trees - 1), best_score=str(best.score))
+            model.set_attr(best_iteration=str(self._choice.start + best.trees - 1), best_score=str(best.score))
 
 
 def _boosters(model: Any) -> list[Any]:

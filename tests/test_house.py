@@ -21,7 +21,8 @@ ROOMS = (  # from the bottom up: a room knows those below it, not its neighbours
     ("specs",),
     ("pooling",),
     ("run",),
-    ("callers", "columns", "meeting", "partitions", "postbox", "sessions", "stopping"),
+    ("callers", "checkpoints", "columns", "meeting", "partitions", "postbox", "sessions", "stopping"),
+    ("lightgbm_checkpoint", "xgboost_checkpoint"),
     ("lightgbm", "xgboost"),
     ("evaluation", "objective"),
     ("",),
@@ -33,7 +34,7 @@ FLOOR = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms}
 TOP = {"sklearn", "tools", "__main__"}
 GUESTS = {  # who may import what is not always there
     "lightgbm": TOP | {"lightgbm"},
-    "xgboost": TOP | {"xgboost", "meeting"},
+    "xgboost": TOP | {"xgboost", "xgboost_checkpoint", "meeting"},
     "sklearn": TOP,
     "scipy": TOP,
     "matplotlib": {"tools"},
