@@ -58,6 +58,11 @@ class Objective:
     cross-validation. A new booster is a new training and starts afresh. Copies share the object; scikit-learn's `clone`
     and unpickling give a fresh one.
 
+    The loops use as many threads as the booster was told to (`num_threads`, `nthread`, `n_jobs`), else numba's number.
+    Several Python threads may train at once, with one object too. A forked child may go on using all of this package;
+    the boosters themselves hang there if they had several threads before, unless the child gives them one
+    (`num_threads=1`; `nthread=1`, of a DMatrix too): better start processes by "spawn", or loky.
+
     Examples
     --------
     >>> import lightgbm as lgb, numpy as np, lambda_objectives as lo
@@ -134,7 +139,7 @@ class Objective:
         if call.data is None:  # from an estimator, which says nothing about the data set
             if call.adapter is not None and call.adapter.__name__.endswith("xgboost"):
                 raise TypeError("metrics: XGBoost's estimators take functions of (labels, scores); use xgboost.train")
-            run = Run(self.spec, call.read(), arrays=array_module(self.device))
+            run = Run(self.spec, call.read(), threads=call.threads, arrays=array_module(self.device))
             readings = run.evaluate(call.scores)
             return list(import_module("lambda_objectives.lightgbm").metrics(readings, run.primary))
         with agreeing(call.workers):
@@ -382,9 +387,8 @@ class Objective:
         if session is None:
             if call.booster is not None and training and call.workers.rank == 0:
                 call.adapter.check(call.booster, call.data, as_spec(self.spec).terms)
-            threads = None if call.booster is None else call.adapter.threads(call.booster)
-            state = self._state if training else None
-            run = Run(self.spec, queries or call.read(), state=state, threads=threads, arrays=array_module(self.device))
+            state, arrays = self._state if training else None, array_module(self.device)
+            run = Run(self.spec, queries or call.read(), state=state, threads=call.threads, arrays=arrays)
             if call.booster is not None:
                 under_way = None if training else sessions.training(call.booster)
                 begun = run.begun if under_way is None else under_way[1].run.begun
@@ -407,6 +411,11 @@ class _Call(NamedTuple):
     scores: npt.NDArray[Any]
     read: Callable[[], Queries]
     workers: Workers
+
+    @property
+    def threads(self) -> int | None:
+        """How many threads the booster was told to use; None by hand, or if it was told nothing."""
+        return None if self.booster is None else self.adapter.threads(self.booster)
 
 
 def attach(data: Any, columns: Mapping[str, Any] | None = None, *, qid: Any = None, **named: Any) -> Any:

@@ -76,9 +76,7 @@ class Run:
         if kernels is None:
             kernels = import_module("lambda_objectives.kernels.cpu")  # not before it is needed: it imports numba
         if threads is None:
-            from numba import get_num_threads
-
-            threads = get_num_threads()
+            threads = import_module("lambda_objectives.kernels.threads").usual()
         self.spec = as_spec(spec)
         self.kernels, self.threads, self.dtype, self.arrays = kernels, threads, dtype, arrays
         self.needs_order = any(term.needs_order for term in self.spec.terms)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import weakref
 from typing import Any
@@ -65,6 +66,8 @@ class Sessions:
     def __init__(self) -> None:
         self._of: weakref.WeakKeyDictionary[Any, weakref.WeakKeyDictionary[Any, Session]] = weakref.WeakKeyDictionary()
         self._latest: weakref.WeakKeyDictionary[Any, Session] = weakref.WeakKeyDictionary()
+        # of each data set, the session that each thread used last
+        self._users: weakref.WeakKeyDictionary[Any, dict[threading.Thread, Session]] = weakref.WeakKeyDictionary()
         self._steps: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self.workers: weakref.WeakKeyDictionary[Any, Workers] = weakref.WeakKeyDictionary()  # a booster trains with
         self.last: Session | None = None  # the last training
@@ -96,12 +99,19 @@ class Sessions:
         return session
 
     def use(self, session: Session, data: Any) -> None:
-        """Make a session the latest of its data set; the one before gives up its buffers, not its history."""
-        before = self._latest.get(data)
-        if before is not session:
-            if before is not None:
+        """Make a session the latest of its data set; the one before gives up its buffers, not its history.
+
+        The one before in the same thread: those of other threads may be in the middle of a call.
+        """
+        self._latest[data] = session
+        users, here = self._users.setdefault(data, {}), threading.current_thread()
+        if users.get(here) is session:
+            return
+        over = [thread for thread in list(users) if thread is here or not thread.is_alive()]
+        for before in [users.pop(thread, session) for thread in over]:
+            if before is not session and before not in list(users.values()):
                 before.run.release()
-            self._latest[data] = session
+        users[here] = session
 
     def count_step(self, booster: Any) -> None:
         """Count a round of a booster's training."""
@@ -115,6 +125,7 @@ class Sessions:
     def forget(self, data: Any) -> None:
         """Drop everything about a data set."""
         gone = self._latest.pop(data, None)
+        self._users.pop(data, None)
         for sessions in list(self._of.values()):
             sessions.pop(data, None)
         if gone is not None and self.last is gone:

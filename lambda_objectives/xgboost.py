@@ -147,9 +147,9 @@ def check_hessian(booster: Any, total: float, rows: int) -> None:
 
 
 def threads(booster: Any) -> int | None:
-    """Number of threads that the user gave XGBoost, or None."""
-    value = int(_config(booster)["generic_param"].get("nthread", 0))
-    return value if value > 0 else None
+    """Number of threads that the user gave XGBoost, or None; what `config_context` says is the most it takes."""
+    given = _config(booster)["generic_param"].get("nthread", 0), xgboost.get_config().get("nthread", 0)
+    return min((int(value) for value in given if int(value) > 0), default=None)
 
 
 def workers(booster: Any) -> Workers:

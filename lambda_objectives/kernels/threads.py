@@ -3,13 +3,17 @@
 A pool of our own rather than numba's: some of numba's layers abort the process when two Python threads use them at
 once, and none of them lives through a fork. The result does not depend on the number of threads: a query is the work
 of one.
+
+A forked child finds no pool, and no lock that a thread it lacks holds: a fork waits until no other thread compiles.
 """
 
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import numba
 import numpy as np
+from numba.core.compiler_lock import global_compiler_lock
 
 SMALL = 8_000  # rows per thread below which starting it costs more than it saves
 PARTS_PER_THREAD = 4  # more parts than threads, since the work in them is only estimated
@@ -18,6 +22,22 @@ _local = threading.local()
 _pools: dict[int, ThreadPoolExecutor] = {}
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
     os.register_at_fork(after_in_child=_pools.clear)  # the threads of a pool do not survive one
+    # taken to compile, and to read what was compiled before: were it held by another thread, the child would wait for
+    # ever at its first kernel
+    os.register_at_fork(
+        before=global_compiler_lock.acquire,
+        after_in_parent=global_compiler_lock.release,
+        after_in_child=global_compiler_lock.release,
+    )
+
+
+def usual():
+    """How many threads to use where nobody says: numba's number, found without starting numba's threads."""
+    try:
+        numba.threading_layer()
+    except ValueError:  # not started, so that numba.set_num_threads has not been called either
+        return numba.config.NUMBA_NUM_THREADS
+    return numba.get_num_threads()
 
 
 def split(ptr, threads):
@@ -59,7 +79,8 @@ def run_parts(kernel, parts, *arguments):
     futures = [_pools[helpers].submit(work) for _ in range(helpers)]
     work()
     for future in futures:
-        future.result()
+        if not future.cancel():  # one that another caller's work has kept from starting finds nothing left to do
+            future.result()
 
 
 def scratch(size):
