@@ -7,6 +7,7 @@ is, a pandas Series, whose `attrs` hold them. On a worker the partitions lie on 
 from __future__ import annotations
 
 import sys
+import zlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -22,8 +23,8 @@ ATTRIBUTE = "lambda_objectives"
 class Tag:
     """The columns of a partition. Copies of a Series share it; a Series made of several loses it."""
 
-    def __init__(self, columns: dict[str, Any], qid: Any) -> None:
-        self.columns, self.qid = columns, qid
+    def __init__(self, columns: dict[str, Any], qid: Any, rows: int) -> None:
+        self.columns, self.qid, self.rows = columns, qid, rows  # rows: the fingerprint of the labels
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tag:
         return self
@@ -96,8 +97,15 @@ def _tagged(labels: Any, names: list[str], with_qid: bool, *columns: Any) -> Any
     ids = np.asarray(columns[-1]).reshape(-1) if with_qid else None
     if ids is not None and len(ids) != n:
         raise ValueError(f"qid has {len(ids)} values in a partition of {n} rows")
-    series.attrs[ATTRIBUTE] = Tag(read, ids)
+    series.attrs[ATTRIBUTE] = Tag(read, ids, _fingerprint(series))
     return series
+
+
+def _fingerprint(series: Any) -> int:
+    """Of the labels and their index, in their order: what was done to the rows since shows in it."""
+    index = np.asarray(series.index)
+    index = index if index.dtype.kind in "iufM" else np.empty(0)
+    return zlib.crc32(np.asarray(series, dtype=np.float64).tobytes() + index.tobytes())
 
 
 # ---------------------------------------------------------------------------------------------------- on the workers
@@ -158,6 +166,12 @@ def _joined(name: str, labels: list[Any], ids: list[Any]) -> Local:
             f"columns: of {len(labels)} partitions of {name!r} only {len(tagged)} have columns: call attach() last, on "
             "the labels that are trained on, after any other step with them"
         )
+    for tag, label in zip(tags, labels, strict=True):
+        if tag is not None and tag.rows != _fingerprint(label):
+            raise ValueError(
+                f"columns: rows of {name!r} are not those that columns were attached to, or in another order: call "
+                "attach() last, on the labels that are trained on"
+            )
     names = sorted({key for tag in tagged for key in tag.columns})
     columns = {key: np.concatenate([tag.columns[key] for tag in tagged]) for key in names}
     qid, groups = None, False
@@ -174,7 +188,7 @@ def _checked(local: Local, labels: list[Any], order: Any, data: Any) -> Local:
     there = np.asarray(data.get_label() if len(whole) or data.get_label() is not None else np.empty(0))
     if not np.array_equal(whole[order].astype(np.float32), there.astype(np.float32), equal_nan=True):
         raise ValueError(
-            f"columns: the rows of {local.name!r} are not those that columns were attached to: call attach() last, on "
-            "the labels that are trained on"
+            f"columns: the labels of {local.name!r} in the partitions are not those that the booster has, so that "
+            "columns cannot be told to belong to its rows"
         )
     return local

@@ -26,17 +26,18 @@ def cluster(workers):
 class Spread:
     """A table on the first workers of a cluster, whole queries on each, two partitions a worker.
 
-    cut: all borders but the first are moved into a query.
+    cut: all borders but the first are moved into a query. empty: so many of the last partitions have no rows.
     """
 
-    def __init__(self, client, table, workers, names=("quality", "place"), cut=False, qid=False):
+    def __init__(self, client, table, workers, names=("quality", "place"), cut=False, qid=False, empty=0):
         self.client = client
         addresses = sorted(client.scheduler_info(n_workers=-1)["workers"])[:workers]
-        parts = np.array_split(np.arange(len(table.group)), 2 * workers)
+        parts = np.array_split(np.arange(len(table.group)), 2 * workers - empty)
         self.places = [address for address in addresses for _ in range(2)]
         ends = np.concatenate([[0], np.cumsum(table.group)])
         starts = [int(part[0]) for part in parts]
-        rows = [int(ends[start]) + 3 * (cut and start > 0) for start in starts] + [len(table)]
+        rows = [int(ends[start]) + 3 * (cut and start > 0) for start in starts]
+        rows += [len(table)] * (1 + empty)
         self.X, self.y, self.qid = (self.spread(values, rows) for values in (table.X, table.y, table.qid))
         pieces = [np.unique(table.qid[a:b], return_counts=True)[1] for a, b in pairwise(rows)]
         self.group = self.spread(np.concatenate(pieces), np.cumsum([0, *map(len, pieces)]))

@@ -1,6 +1,10 @@
 """Training on a Dask cluster: what one process finds, several workers find; and what goes wrong is said at once."""
 
+import time
+import warnings
+
 import lightgbm as lgb
+import numpy as np
 import pytest
 import xgboost as xgb
 from xgboost import dask as dxgb
@@ -51,7 +55,8 @@ def lightgbm_on(spread, valid, objective, **more):
     """The same with LightGBM."""
     if valid is not None:
         more |= {"eval_set": [(valid.X, valid.y)], "eval_group": [valid.group], "eval_metric": objective.metrics}
-    ranker = lgb.DaskLGBMRanker(client=spread.client, objective=objective, **LGB)
+    params = {**LGB, "n_estimators": more.pop("n_estimators", ROUNDS)}
+    ranker = lgb.DaskLGBMRanker(client=spread.client, objective=objective, **params)
     return ranker.fit(spread.X, spread.y, group=spread.group, **more).booster_
 
 
@@ -106,3 +111,80 @@ def test_same_as_one_process(client, booster, name, workers):
                 assert ours[key] == pytest.approx(values, **near), key
     if near["rel"] < 1e-3 and state["rule"] is not None and "multipliers" in state["rule"]:
         assert objective.state()["rule"]["multipliers"] == pytest.approx(state["rule"]["multipliers"], rel=1e-6)
+
+
+def test_early_stopping_chooses_the_same_round(client):
+    """By sums over the workers, so that none of them goes on alone."""
+    spec = lo.AugmentedLagrangian(RANK, [lo.Constraint(QUALITY, at_most=2.2)], update="carry", mu=0.5)
+    objective = lo.Objective(spec)
+    train, valid = (lo.attach(xgb.DMatrix(t.X, t.y, qid=t.qid), t.columns) for t in (TRAIN, TEST))
+    stop = lo.xgboost.EarlyStopping(objective, 6)
+    alone = xgb.train(
+        XGB, train, 60, obj=objective, custom_metric=objective.metrics, evals=[(valid, "valid")], callbacks=[stop],
+        verbose_eval=False,
+    )  # fmt: skip
+    assert 1 < alone.num_boosted_rounds() < 50
+    for workers in (2, 4):
+        apart = lo.Objective(spec)
+        found = xgboost_on(
+            Spread(client, TRAIN, workers), Spread(client, TEST, workers), apart, rounds=60,
+            callbacks=[lo.xgboost.EarlyStopping(apart, 6)],
+        )  # fmt: skip
+        assert found.num_boosted_rounds() == alone.num_boosted_rounds()
+        assert found.best_iteration == alone.best_iteration
+        assert apart.state()["rule"]["multipliers"] == pytest.approx(objective.state()["rule"]["multipliers"])
+        assert len(apart.history("valid")["ndcg@10"]) == len(objective.history(valid)["ndcg@10"])
+
+
+def test_early_stopping_of_lightgbm_stops_all_workers(client):
+    spec = lo.AugmentedLagrangian(RANK, [lo.Constraint(QUALITY, at_most=2.2)], update="carry", mu=0.5)
+    objective = lo.Objective(spec)
+    booster = lightgbm_on(
+        Spread(client, TRAIN, 3), Spread(client, TEST, 3), objective,
+        callbacks=[lo.lightgbm.early_stopping(objective, 4)], n_estimators=60,
+    )  # fmt: skip
+    history = objective.history("valid_0")
+    kept = [n for n, margin in zip(history["ndcg@10"], history["margin/quality.ndcg@10"], strict=True) if margin >= 0]
+    assert len(history["ndcg@10"]) < 60
+    assert booster.best_iteration == 1 + history["ndcg@10"].index(max(kept))
+
+
+def test_a_regressor_and_an_array_of_labels(client):
+    """Labels without columns, a Dask array, and an objective of rows."""
+    objective = lo.Objective(lo.SquaredError())
+    spread = Spread(client, TRAIN, 2, names=())
+    model = lgb.DaskLGBMRegressor(client=client, objective=objective, **LGB).fit(spread.X, spread.y)
+    assert objective.history()["mse"][-1] < 0.5 * objective.history()["mse"][0]
+    assert np.corrcoef(model.predict(spread.X).compute(), TRAIN.y)[0, 1] > 0.7
+    with pytest.raises(KeyError, match="no history of 'valid', but of 'train'"):
+        objective.history("valid")
+
+
+def test_warnings_come_to_the_client(client, recwarn):
+    """From one worker, once."""
+    spec = lo.AugmentedLagrangian(RANK, [lo.Constraint(QUALITY, at_most=0.01)], update="carry", mu=0.1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        xgboost_on(Spread(client, TRAIN, 2), None, lo.Objective(spec), rounds=5)
+        for _ in range(100):
+            if any("no late round" in str(w.message) for w in caught):
+                break
+            time.sleep(0.05)
+    assert sum("no late round keeps to every bound" in str(w.message) for w in caught) == 1
+
+
+def test_columns_are_checked(client):
+    spread = Spread(client, TRAIN, 2, names=())
+    with pytest.raises(ValueError, match="column 'price' has 1 partitions, the labels have 4"):
+        lo.attach(spread.y, price=spread.y.rechunk((len(TRAIN),)))
+    with pytest.raises(TypeError, match="column 'price' must be a Dask array or Series"):
+        lo.attach(spread.y, price=TRAIN.y)
+    with pytest.raises(ValueError, match="must be a column's name"):
+        lo.attach(spread.y, {"a b": spread.y})
+    tagged = lo.attach(spread.y, quality=spread.y)
+    one = tagged.partitions[1].compute()
+    np.testing.assert_array_equal(one.attrs["lambda_objectives"].columns["quality"], one)
+    mixed = tagged.map_partitions(lambda part: part.sort_values())  # attach was to be last
+    objective = lo.Objective(lo.SquaredError("quality"))
+    with pytest.raises(ValueError, match="not those that columns were attached to, or in another order"):
+        lgb.DaskLGBMRegressor(client=client, objective=objective, **LGB).fit(spread.X, mixed)

@@ -14,7 +14,7 @@ import lambda_objectives as lo
 from lambda_objectives.workers import WorkerError
 from tests.cluster import Spread, cluster
 from tests.data import TEST, Table
-from tests.test_distributed import RANK, lightgbm_on, xgboost_on
+from tests.test_distributed import QUALITY, RANK, ROUNDS, lightgbm_on, xgboost_on
 
 SECONDS = 30
 SMALL = Table.random(24, seed=4)
@@ -142,10 +142,14 @@ def test_versions_that_differ(client, booster):
 
 
 @both
-def test_a_worker_without_rows(client, booster):
-    """All rows of the last worker's partitions are taken away."""
-    spread = Spread(client, SMALL, 3)
-    pass
+@pytest.mark.parametrize("empty", [1, 2])
+def test_empty_partitions(client, booster, empty):
+    """One beside another that has rows, or all that a worker has."""
+    spread = Spread(client, SMALL, 3, empty=empty)
+    objective = lo.Objective(lo.AugmentedLagrangian(RANK, [lo.Constraint(QUALITY, at_most=1.5)], start=1))
+    model = ON[booster](spread, Spread(client, TEST, 3, empty=empty), objective)
+    assert np.isfinite(predicted(model, SMALL)).all()
+    assert len(objective.history()["ndcg@10"]) == ROUNDS
 
 
 def test_validation_rows_on_some_workers_only(client):

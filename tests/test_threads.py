@@ -124,7 +124,7 @@ def test_as_many_threads_as_rankers_were_given(used, monkeypatch):
               eval_metric=objective.metrics)  # fmt: skip
     assert len(used) == 2
     assert set(made) == {2}
-    assert len(made) == 2  # of the training, of the metrics in each round
+    assert len(made) == 2  # of the training, of the metrics
 
 
 @pytest.mark.parametrize(("configured", "given", "wanted"), [(3, 0, 3), (2, 3, 2), (3, 2, 2)])
