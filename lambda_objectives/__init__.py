@@ -3,6 +3,7 @@
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
+from lambda_objectives.attaching import attach
 from lambda_objectives.checkpoints import resume
 from lambda_objectives.evaluation import evaluate, gradient
 from lambda_objectives.metrics import (
@@ -21,7 +22,7 @@ from lambda_objectives.metrics import (
     Spearman,
     Tables,
 )
-from lambda_objectives.objective import Objective, attach
+from lambda_objectives.objective import Objective
 from lambda_objectives.specs.constraints import Constraint
 from lambda_objectives.specs.decorrelated import Decorrelated
 from lambda_objectives.specs.lagrangian import AugmentedLagrangian

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import secrets
-import weakref
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from lambda_objectives import partitions, postbox
-from lambda_objectives.callers import adapter_of, adapters, booster_above, data_above, planned_rounds
-from lambda_objectives.columns import add_columns, columns_of
-from lambda_objectives.meeting import check_whole, introduce
-from lambda_objectives.queries import Queries
+from lambda_objectives import postbox
+from lambda_objectives.callers import planned_rounds
+from lambda_objectives.calls import Call, Needs, understand
+from lambda_objectives.columns import columns_of
 from lambda_objectives.run import Run, array_module, check_state
 from lambda_objectives.sessions import Session, Sessions
 from lambda_objectives.specs import as_spec
@@ -25,7 +21,7 @@ from lambda_objectives.stopping import Watched, never_met, verdict
 from lambda_objectives.terms import Reading
 from lambda_objectives.version import __version__
 from lambda_objectives.warn import warn
-from lambda_objectives.workers import ALONE, Workers, agreeing
+from lambda_objectives.workers import agreeing
 
 
 class Objective:
@@ -119,7 +115,12 @@ class Objective:
                 "different labels, any row with a weight?"
             )
         first_worker = call.workers.rank == 0
-        if session.calls == 1 and call.booster is not None and self._needs_order and first_worker:
+        if (
+            session.calls == 1
+            and call.booster is not None
+            and first_worker
+            and any(t.needs_order for t in as_spec(self.spec).terms)
+        ):
             call.adapter.check_hessian(call.booster, total, run.rows)
         if call.booster is not None:
             call.adapter.keep(call.booster, run)
@@ -136,9 +137,12 @@ class Objective:
         gets (name, value), last what its EarlyStopping is to watch.
         """
         call = self._understand(first, second, sample_weight, group)
-        if call.data is None:  # from an estimator, which says nothing about the data set
-            if call.adapter is not None and call.adapter.__name__.endswith("xgboost"):
-                raise TypeError("metrics: XGBoost's estimators take functions of (labels, scores); use xgboost.train")
+        if call.estimator and call.adapter.__name__.endswith("xgboost"):
+            raise TypeError(
+                "metrics: XGBoost's estimators take functions of (labels, scores) that return a number; use "
+                "xgboost.train(custom_metric=objective.metrics)"
+            )
+        if call.data is None:  # by hand, with arrays
             run = Run(self.spec, call.read(), threads=call.threads, arrays=array_module(self.device))
             readings = run.evaluate(call.scores)
             return list(import_module("lambda_objectives.lightgbm").metrics(readings, run.primary))
@@ -296,14 +300,6 @@ class Objective:
         state = "" if self._state is None else f", state={self._state!r}"
         return f"Objective({self.spec!r}, device={self.device!r}{state})"
 
-    @property
-    def _needs_order(self) -> bool:
-        return any(term.needs_order for term in as_spec(self.spec).terms)
-
-    @property
-    def _needs_groups(self) -> bool:
-        return any(term.needs_order or getattr(term, "within_group", None) is True for term in as_spec(self.spec).terms)
-
     def _find(self, data: Any) -> Session | None:
         """The session of a data set in this process; for None of the last training, unless workers had a later one."""
         if isinstance(data, str):
@@ -321,57 +317,18 @@ class Objective:
             raise KeyError(f"there is no history of {data!r}, but of {', '.join(map(repr, there))}")
         return there
 
-    def _tell(self, call: _Call, session: Session, readings: Mapping[str, Reading]) -> None:
+    def _tell(self, call: Call, session: Session, readings: Mapping[str, Reading]) -> None:
         """Send a round of a training on a Dask cluster to the client."""
         session.source = name = None if call.data is None else columns_of(call.data).source
         training = session if session.training else (self._sessions.training(call.booster) or (None, None))[1]
         if name is not None and training is not None and call.workers.rank == 0:
             postbox.post(self._key, training.began, name, readings, training.run.state)
 
-    def _understand(self, first: Any, second: Any, weights: Any, group: Any) -> _Call:
-        """Tell (scores, data set) from (labels, scores, weights, group), and find the booster that is calling."""
-        adapter = adapter_of(second)
-        if adapter is not None:
-            booster = booster_above(adapter.Booster)
-            return self._of_data(adapter, booster, second, np.asarray(first))
-        scores = np.asarray(second)
-        if scores.ndim == 0 or scores.dtype.kind not in "biuf":
-            raise TypeError(
-                f"the second argument must be a LightGBM Dataset, an XGBoost DMatrix or scores, found {second!r}"
-            )
-        booster = None
-        for adapter in adapters():
-            booster = booster_above(adapter.Booster)
-            if booster is not None:
-                data = data_above(adapter.owns)  # what an estimator keeps to itself
-                if data is not None:
-                    return self._of_data(adapter, booster, data, scores)
-                break
-        read = partial(Queries.from_arrays, first, group=group, weights=weights)
-        return _Call(None if booster is None else adapter, booster, None, scores, read, ALONE)
+    def _understand(self, first: Any, second: Any, weights: Any, group: Any) -> Call:
+        terms = as_spec(self.spec).terms
+        return understand(first, second, weights, group, Needs.of(terms), self._sessions.workers, self._home)
 
-    def _of_data(self, adapter: Any, booster: Any, data: Any, scores: npt.NDArray[Any]) -> _Call:
-        """A call about a Dataset or DMatrix, with the workers that have the rest of it."""
-        workers = self._sessions.workers.get(booster) if booster is not None else ALONE
-        if workers is None:
-            workers = adapter.workers(booster)
-            self._sessions.workers[booster] = workers
-            if workers.size > 1:
-                weakref.finalize(booster, workers.close).atexit = False
-                introduce(workers, __version__, self._home, adapter.evaluated(booster))
-        return _Call(adapter, booster, data, scores, partial(self._read, adapter, booster, data, workers), workers)
-
-    def _read(self, adapter: Any, booster: Any, data: Any, workers: Workers) -> Queries:
-        """Read a data set, on a worker with the columns that came with its partitions."""
-        local = partitions.find(data, booster)
-        if local is not None:
-            if self._needs_groups:
-                check_whole(workers, local.qid, local.name)
-            add_columns(data, local.rows, local.columns, local.qid if local.groups else None).source = local.name
-        queries: Queries = adapter.read(data, self._needs_order)
-        return dataclasses.replace(queries, workers=workers)
-
-    def _session(self, call: _Call, training: bool) -> Session:
+    def _session(self, call: Call, training: bool) -> Session:
         """The session that a call belongs to, begun if it is the first of a training or of a watched data set."""
         sessions = self._sessions
         # an estimator's data set is known by its booster, arrays passed by hand by this object
@@ -400,66 +357,3 @@ class Objective:
             session.run.bind(queries or call.read())
         sessions.use(session, data)
         return session
-
-
-class _Call(NamedTuple):
-    """A call of an objective, understood."""
-
-    adapter: Any  # the module of the booster; None for arrays passed by hand
-    booster: Any  # the one that is calling; None by hand
-    data: Any  # the Dataset or DMatrix; None for arrays
-    scores: npt.NDArray[Any]
-    read: Callable[[], Queries]
-    workers: Workers
-
-    @property
-    def threads(self) -> int | None:
-        """How many threads the booster was told to use; None by hand, or if it was told nothing."""
-        return None if self.booster is None else self.adapter.threads(self.booster)
-
-
-def attach(data: Any, columns: Mapping[str, Any] | None = None, *, qid: Any = None, **named: Any) -> Any:
-    """Give a Dataset or DMatrix named columns: further labels, controls.
-
-    Parameters
-    ----------
-    data
-        A LightGBM Dataset or an XGBoost DMatrix. Cross-validation folds of it have the columns too. Or the labels of a
-        training on a Dask cluster, a Dask Series or array: train on what is returned, in their place.
-    columns, **named
-        (n,) numbers each, of any array kind; `columns` for names that are no identifiers. For Dask labels Dask Series
-        or arrays of the same partitions.
-    qid
-        One id a row, (n,): takes the place of the data set's own queries. For an XGBoost DataIter, which makes two
-        queries of one that lies across two batches; for LightGBM on Dask, where nothing else tells of a query that is
-        cut by the border of a partition.
-
-    Returns
-    -------
-    data, so that the call can stand where the data set is made.
-
-    Raises
-    ------
-    TypeError
-        For another kind of data set.
-    ValueError
-        For a column that is no vector of n numbers, or a name that cannot stand in a history.
-
-    Examples
-    --------
-    >>> import lightgbm as lgb, lambda_objectives as lo
-    >>> train = lo.attach(lgb.Dataset([[1.0], [2.0]], [0, 1], group=[2]), quality=[1, 0])
-    """
-    if partitions.owns(data):
-        return partitions.attach(data, _named(columns, named), qid)
-    adapter = adapter_of(data)
-    if adapter is None:
-        raise TypeError(f"data must be a LightGBM Dataset or an XGBoost DMatrix, found {type(data).__name__}")
-    return adapter.attach(data, _named(columns, named), qid)
-
-
-def _named(columns: Mapping[str, Any] | None, named: Mapping[str, Any]) -> dict[str, Any]:
-    both = set(columns or {}) & set(named)
-    if both:
-        raise ValueError(f"column {sorted(both)[0]!r} is given twice")
-    return {**(columns or {}), **named}

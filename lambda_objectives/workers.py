@@ -39,6 +39,9 @@ class Workers(Protocol):
     def fail(self, message: str) -> None:
         """Tell the others, who are in `exchange` or will be, that there is nothing to wait for."""
 
+    def close(self) -> None:
+        """Part."""
+
 
 class Alone:
     """One process."""
@@ -51,6 +54,9 @@ class Alone:
 
     def fail(self, message: str) -> None:
         """Nobody to tell."""
+
+    def close(self) -> None:
+        """Nobody to part from."""
 
 
 ALONE = Alone()

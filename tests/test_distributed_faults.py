@@ -125,9 +125,9 @@ def test_a_query_cut_by_a_border(client, booster):
 
 
 def set_version(version):
-    import lambda_objectives.objective
+    import lambda_objectives.calls
 
-    lambda_objectives.objective.__version__ = version
+    lambda_objectives.calls.__version__ = version
 
 
 @both

@@ -24,6 +24,7 @@ ROOMS = (  # from the bottom up: a room knows those below it, not its neighbours
     ("callers", "checkpoints", "columns", "meeting", "partitions", "postbox", "sessions", "stopping"),
     ("lightgbm_checkpoint", "xgboost_checkpoint"),
     ("lightgbm", "xgboost"),
+    ("attaching", "calls"),
     ("evaluation", "objective"),
     ("",),
     ("sklearn",),

@@ -641,3 +641,11 @@ def test_labels_of_any_kind_are_read_and_left_alone(kind):
     fit(wanted, matrix())
     assert objective.history() == wanted.history()
     np.testing.assert_array_equal(given, TRAIN.y)
+
+
+def test_metrics_of_estimators_are_refused():
+    """They want one number of a function, by its name."""
+    objective = lo.Objective(lo.SquaredError())
+    model = xgb.XGBRegressor(objective=objective, eval_metric=objective.metrics, n_estimators=2)
+    with pytest.raises(TypeError, match=r"use xgboost\.train\(custom_metric=objective\.metrics\)"):
+        model.fit(TRAIN.X, TRAIN.y, eval_set=[(TRAIN.X, TRAIN.y)], verbose=False)
