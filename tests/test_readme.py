@@ -9,10 +9,12 @@ README = Path(__file__).parent.parent / "README.md"
 pytestmark = pytest.mark.skipif(not README.exists(), reason="the README is not beside the tests")
 
 
+@pytest.mark.filterwarnings("ignore:Parameter n_jobs will be ignored")  # as LightGBM says of its own default
+@pytest.mark.filterwarnings("ignore:no late round keeps:lambda_objectives.LambdaObjectivesWarning")
 def test_code_runs(capsys):
     blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
     assert len(blocks) >= 2
-    namespace = {}
+    namespace = {"__name__": "__main__"}
     for block in blocks:
         exec(block, namespace)
     printed = capsys.readouterr().out.split()
