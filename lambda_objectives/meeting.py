@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlparse
 
 import numpy as np
 
 from lambda_objectives.star import Meeting, Star
+from lambda_objectives.warn import warn
 from lambda_objectives.workers import ALONE, Workers, all_sizes, all_texts, gathered
 
 
@@ -31,7 +33,8 @@ def of_xgboost() -> Workers:
         collective.broadcast(meeting, 0)
 
     host, name = _dask_host(), collective.get_processor_name()
-    return Star(collective.get_rank(), collective.get_world_size(), _dask_name() or name, announce, learn, host)
+    rank, size = collective.get_rank(), collective.get_world_size()
+    return Star(rank, size, _dask_name() or name, announce, learn, host, _telling())
 
 
 def of_lightgbm(machines: int, learner: str) -> Workers:
@@ -81,7 +84,7 @@ def _of_dask(there: dict[str, Any]) -> Workers:
         return list(hosts), int(port), bytes(secret)
 
     name = _dask_name() or machines[rank]
-    star = Star(rank, len(machines), name, lambda meeting: spot.set(list(meeting)), learn, host)
+    star = Star(rank, len(machines), name, lambda meeting: spot.set(list(meeting)), learn, host, _telling())
     if rank == 0:
         spot.delete()  # all are there: nobody may find it later
     return star
@@ -102,6 +105,16 @@ def _dask_name() -> str | None:
 def _dask_host() -> str | None:
     name = _dask_name()
     return None if name is None else urlparse(name).hostname
+
+
+def _telling() -> Callable[[str], None]:
+    """What tells the user something from any thread: on Dask, the one at the client."""
+    if _dask_name() is None:
+        return warn
+    from distributed import get_worker
+
+    worker = get_worker()
+    return lambda text: worker.log_event("warn", f"lambda_objectives: {text}")
 
 
 def introduce(workers: Workers, version: str, home: str, sets: list[str]) -> None:

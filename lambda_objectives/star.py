@@ -48,6 +48,8 @@ class Star:
         brought the workers together. `learn` may return None for "not yet".
     host
         The address at which others reach this machine; None for all that it seems to have.
+    tell
+        What becomes of the news that another worker has died, in a thread of its own.
     """
 
     def __init__(
@@ -58,11 +60,12 @@ class Star:
         announce: Callable[[Meeting], None],
         learn: Callable[[], Meeting | None],
         host: str | None = None,
+        tell: Callable[[str], None] = warn,
     ) -> None:
         self.rank, self.size = rank, size
         self.names = {rank: name}
         self._others: dict[int, Any] = {}
-        self._closing = threading.Lock()
+        self._closing, self._tell = threading.Lock(), tell
         if rank == 0:
             self._listen(announce, [host] if host else _addresses(), name)
         else:
@@ -112,7 +115,7 @@ class Star:
                 lost = [rank for rank, other in star._others.items() if _is_gone(other)]
                 if lost and not told:
                     told = True
-                    warn(f"{star._called(lost[0])} {LOST}")
+                    star._tell(f"{star._called(lost[0])} {LOST}")
                 if frame is None:
                     star.close()
                     return

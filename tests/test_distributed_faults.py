@@ -4,10 +4,12 @@ import contextlib
 import os
 import signal
 import time
+import warnings
 
 import lightgbm as lgb
 import numpy as np
 import pytest
+import xgboost as xgb
 from dask.distributed import get_worker
 
 import lambda_objectives as lo
@@ -60,17 +62,21 @@ def fails(client, error, words):
 
 
 class Unlucky(lo.Objective):
-    """An objective to which something happens on one worker, in the fourth round."""
+    """An objective to which something happens on one worker, in the fourth round: before its own work, or after."""
 
-    def __init__(self, spec, unlucky, event):
+    def __init__(self, spec, unlucky, event, after=False):
         super().__init__(spec)
-        self.unlucky, self.event, self.calls = unlucky, event, 0
+        self.unlucky, self.event, self.after, self.calls = unlucky, event, after, 0
 
     def __call__(self, first, second, sample_weight=None, group=None):
         self.calls += 1
-        if self.calls == 4 and get_worker().address == self.unlucky:
+        now = self.calls == 4 and get_worker().address == self.unlucky
+        if now and not self.after:
             self.event()
-        return super().__call__(first, second, sample_weight, group)
+        found = super().__call__(first, second, sample_weight, group)
+        if now:
+            self.event()
+        return found
 
 
 def die():
@@ -156,3 +162,25 @@ def test_validation_rows_on_some_workers_only(client):
     spread = Spread(client, SMALL, 3, names=())
     with fails(client, ValueError, "validation data: worker .* has no rows of"):
         lightgbm_on(spread, Spread(client, TEST, 1, names=()), lo.Objective(RANK))
+
+
+@both
+def test_a_worker_that_dies_where_the_booster_communicates(client, booster):
+    """The error is the booster's own; what it means is said in a warning."""
+    spread = Spread(client, SMALL, 3, names=())
+    start, error = time.monotonic(), None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            ON[booster](spread, None, Unlucky(RANK, spread.places[-1], die, after=True))
+        except (WorkerError, lgb.basic.LightGBMError, xgb.core.XGBoostError) as found:
+            error = found
+        while not any("has died" in str(warning.message) for warning in caught) and "has died" not in str(error):
+            assert time.monotonic() - start < SECONDS
+            time.sleep(0.05)
+    assert error is not None
+    assert time.monotonic() - start < SECONDS
+    client.restart(timeout=SECONDS)  # LightGBM's other workers may wait in its network
+    client.wait_for_workers(3, timeout=SECONDS)
+    model = ON[booster](Spread(client, SMALL, 3, names=()), None, lo.Objective(RANK))
+    SMALL.assert_ranked_well(np.asarray(predicted(model, SMALL)), 0.8)
