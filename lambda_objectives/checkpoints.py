@@ -148,7 +148,7 @@ class Saver:
     def before_round(self, booster: Any, model: Callable[[], bytes]) -> None:
         """Before any other round: write what was done up to now, if it is time to."""
         state = self.objective.checkpoint(booster)
-        if state["rounds"] % self.every == 0:
+        if state is not None and state["rounds"] % self.every == 0:
             write(self.folder, state, model(), self.suffix, self.keep)
 
 

@@ -65,6 +65,8 @@ def checkpoint(objective: Any, folder: Any, every: int = 10, keep: int = 2) -> C
     threads LightGBM promises the same trees twice, stopped or not, only with ``deterministic=True`` and
     ``force_row_wise=True`` (or ``force_col_wise=True``).
 
+    On several machines the first one writes, to a folder that all of them must see.
+
     Examples
     --------
     >>> import tempfile, lightgbm as lgb, numpy as np, lambda_objectives as lo

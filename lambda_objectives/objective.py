@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Mapping
 from importlib import import_module
@@ -201,7 +202,7 @@ class Objective:
         """
         session = self._find(data)
         if session is None and data is None and (sent := postbox.collect(self._key)):
-            return dict(sent[-1]["state"])
+            return dict(json.loads(sent[-1]["state"]))
         if session is None or not session.training:
             raise KeyError("this objective has not been trained" + (" on that data set" if data is not None else ""))
         return session.run.state
@@ -211,8 +212,10 @@ class Objective:
         """The state that it was given, with which its trainings begin."""
         return self._state
 
-    def checkpoint(self, booster: Any) -> dict[str, Any]:
+    def checkpoint(self, booster: Any) -> dict[str, Any] | None:
         """What to save to go on with a training that is not over: `state`, and the choice of early stopping so far.
+
+        None on all workers but the first.
 
         Parameters
         ----------
@@ -228,6 +231,8 @@ class Objective:
         if training is None:
             raise ValueError("objective: checkpoints must be given the very Objective that is trained")
         run = training[1].run
+        if run.rank:
+            return None
         choice = None if run.judge is None else run.judge()
         return run.state | ({} if choice is None else {"choice": choice.saved})
 
@@ -277,7 +282,7 @@ class Objective:
     def reset(self, data: Any = None) -> None:
         """Forget all about a data set; about all of them for None."""
         if data is None:
-            self._sessions = Sessions()
+            self._sessions, self._key = Sessions(), secrets.token_hex(8)
         else:
             self._sessions.forget(data)
 

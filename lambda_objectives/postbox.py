@@ -5,6 +5,7 @@ The first worker writes them round by round; they arrive before the task is over
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Mapping
@@ -45,7 +46,7 @@ def post(key: str, training: float, name: str | None, readings: Mapping[str, Rea
     except ValueError:
         return
     values = {name: reading.value for name, reading in readings.items()}
-    message = {"training": training, "time": time.time(), "set": name, "readings": values, "state": state}
+    message = {"training": training, "time": time.time(), "set": name, "readings": values, "state": json.dumps(state)}
     worker.log_event(topic(key), message)
 
 
@@ -53,11 +54,11 @@ def collect(key: str) -> list[dict[str, Any]]:
     """The events of the last training of an objective; none where there is no client."""
     if "distributed" not in sys.modules:
         return []
-    from distributed import get_client
+    from distributed import default_client
 
     try:
-        client = get_client()
-    except ValueError:
+        client = default_client()
+    except ValueError:  # there is none, as in a task
         return []
     events = [message for _, message in client.get_events(topic(key)) or ()]
     return [message for message in events if message["training"] == events[-1]["training"]]

@@ -41,7 +41,7 @@ class Checkpoint(xgboost.callback.TrainingCallback):  # type: ignore[misc]
     -----
     The checkpoint of a round is written when the next round begins. The last round has none, so that the same script
     run again, when all is done, repeats the last few rounds and ends with the same model. Its place among the callbacks
-    does not matter. Of several workers the first one writes.
+    does not matter. Of several workers the first one writes, to a folder that all of them must see.
 
     `lo.xgboost.EarlyStopping` goes on with its choice: a round before the stop can still be the one returned. XGBoost's
     own `EarlyStopping` begins anew, as do histories, `evals_result` and what is given by round, such as

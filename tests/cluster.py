@@ -16,7 +16,7 @@ def cluster(workers):
     """A client of so many worker processes of one thread each."""
     with (
         LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address=None, memory_limit=0, silence_logs="CRITICAL"
+            n_workers=workers, threads_per_worker=1, dashboard_address=":0", memory_limit=0, silence_logs="CRITICAL"
         ) as one,
         Client(one) as client,
     ):

@@ -90,6 +90,8 @@ def test_same_as_one_process(client, booster, name, workers):
     if booster == "xgboost":
         model, called = xgboost_on(spread, watched, objective), "valid"
         scores = model.predict(xgb.DMatrix(TEST.X))
+        if name == "two constraints":
+            assert lo.xgboost.saved_state(model) == objective.state()
     else:
         model, called = lightgbm_on(spread, watched, objective), "valid_0"
         scores = model.predict(TEST.X)
@@ -147,6 +149,33 @@ def test_early_stopping_of_lightgbm_stops_all_workers(client):
     kept = [n for n, margin in zip(history["ndcg@10"], history["margin/quality.ndcg@10"], strict=True) if margin >= 0]
     assert len(history["ndcg@10"]) < 60
     assert booster.best_iteration == 1 + history["ndcg@10"].index(max(kept))
+
+
+@pytest.mark.parametrize("booster", ["xgboost", "lightgbm"])
+def test_checkpoints(client, booster, tmp_path):
+    """The first worker writes them; what goes on from one is the training that was never stopped."""
+    spec = SPECS["two constraints"]
+    spread = Spread(client, TRAIN, 2)
+
+    def script(rounds, folder):
+        there = lo.resume(folder)
+        objective = lo.Objective(spec, state=there.state)
+        if booster == "xgboost":
+            save = lo.xgboost.Checkpoint(objective, folder, every=5)
+            model = None if there.model is None else xgb.Booster(model_file=there.model)
+            xgboost_on(spread, None, objective, rounds - there.rounds, callbacks=[save], xgb_model=model)
+        else:
+            save, left = lo.lightgbm.checkpoint(objective, folder, every=5), rounds - there.rounds
+            lightgbm_on(spread, None, objective, n_estimators=left, callbacks=[save], init_model=there.model)
+        return objective
+
+    script(8, tmp_path / "stopped")
+    assert lo.resume(tmp_path / "stopped").rounds == 5
+    again, whole = script(12, tmp_path / "stopped"), script(12, tmp_path / "whole")
+    assert again.state()["rounds"] == whole.state()["rounds"] == 12
+    multipliers = [objective.state()["rule"]["multipliers"] for objective in (again, whole)]
+    # LightGBM's bins depend on the order of its workers, which is another one each time
+    assert multipliers[0] == pytest.approx(multipliers[1], rel=0 if booster == "xgboost" else 0.2)
 
 
 def test_a_regressor_and_an_array_of_labels(client):
