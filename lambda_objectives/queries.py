@@ -224,6 +224,8 @@ class Ranking:
         Several a row are an (n, outputs) array, or one after the other, as LightGBM 3.3 has them.
         """
         k, n = self.outputs.shape
+        if n == 0 == scores.size:  # of a worker without rows, in whatever shape the booster has nothing
+            scores = scores.reshape((0,) if k == 1 else (0, k))
         if k > 1 and scores.shape == (n * k,):
             scores = scores.reshape(k, n).T
         if scores.shape != ((n,) if k == 1 else (n, k)):

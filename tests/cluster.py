@@ -3,6 +3,7 @@
 import contextlib
 from itertools import pairwise
 
+import dask
 import dask.array as da
 import numpy as np
 from dask import delayed
@@ -15,6 +16,7 @@ import lambda_objectives as lo
 def cluster(workers):
     """A client of so many worker processes of one thread each."""
     with (
+        dask.config.set({"distributed.scheduler.work-stealing": False}),  # partitions stay where they were put
         LocalCluster(
             n_workers=workers, threads_per_worker=1, dashboard_address=":0", memory_limit=0, silence_logs="CRITICAL"
         ) as one,

@@ -97,6 +97,15 @@ def test_same_as_one_process(spec, split):
         assert run.state == found[0][0].state
 
 
+def test_a_worker_without_rows_takes_scores_of_any_shape():
+    def work(workers):
+        run = Run(lo.WeightedSum([RANK], [2.0]), part(0, 9 if workers.rank else 0, workers), dtype=np.float64)
+        grad, _ = run.step(np.zeros(ENDS[9]) if workers.rank else np.zeros((0, 0)))
+        return len(grad)
+
+    assert together(2, work) == [0, ENDS[9]]
+
+
 def test_draws_differ_from_worker_to_worker():
     spec = lo.YetiRank(lo.NDCG(), draws=1)
 
