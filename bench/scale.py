@@ -13,7 +13,8 @@ next, by the least CPU time: what else runs only ever adds to that. "over n log 
 Memory of ours is what tracemalloc sees between the beginning and the end of a call: what is kept, gradients included,
 and the most that was held. It sees what NumPy takes; the scratch of the compiled loops has the size of the longest
 query, but for pooled dependence, and is in the peak of the process. Beyond --stop-at GB a training ends, and no larger
-size begins. The time of one reduction over workers, of which a distributed training needs one a round, comes last.
+size begins. The time of one reduction over workers, of which a distributed training needs two a round, comes last, and
+trainings on a Dask cluster on this machine.
 """
 
 from __future__ import annotations
@@ -37,9 +38,11 @@ import xgboost as xgb
 import lambda_objectives as lo
 from bench.common import Array, machine, table, timed
 from bench.million import peak, resident
+from bench.scale_cluster import on_cluster
 from bench.scale_reductions import reductions
 
 ROWS = (100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
+CLUSTER = 300_000  # rows of the trainings on a cluster
 FEATURES, WEIGHT = 20, 1.0
 WARM = 100_000  # rows of the training that compiles; of few rows other loops are used
 APART = 2  # first rounds: the one that prepares, and the one in which memory is counted
@@ -228,7 +231,8 @@ def main() -> None:
     print(f"{machine()}; {options.threads} threads, {options.bins} bins, {FEATURES} features\n")
     print(tables(list(gathered(options))), flush=True)
     if not options.no_reductions:
-        print(f"\nOne reduction:\n\n{reductions()}")
+        print(f"\nOne reduction:\n\n{reductions()}", flush=True)
+        print(f"\nOn a Dask cluster:\n\n{on_cluster(data(CLUSTER), specs()['2 constraints'])}")
 
 
 if __name__ == "__main__":

@@ -6,13 +6,14 @@ Two and four processes on this machine, each holding 32 numbers whose sums all w
 round are summed over workers:
 
 - "xgboost": `xgboost.collective.allreduce`, with a RabitTracker in the parent.
-- "star": the standard library's `multiprocessing.connection` over TCP. All send to rank 0, which sends the sum back;
-  with TCP_NODELAY, or without ("star, Nagle").
+- "star": what the package uses, `lambda_objectives.star.Star`: all send to rank 0, which sends the sum back. They meet
+  by way of a file, in the place of what a cluster has for this.
 - "dask": all put into a `Queue`, worker 0 sums and sets a `Variable` that all wait for, in a LocalCluster.
 
 "gather" is 1,000,000 float32 of which each process holds its share, and all want to have the whole: by "xgboost" as the
-sum of arrays that are zero elsewhere ("xgboost, broadcast": each rank broadcasts its part in turn), by "star" through
-rank 0. Each process notes the time of each of its calls; what is shown is the median and the 90th percentile over all.
+sum of arrays that are zero elsewhere ("xgboost, broadcast": each rank broadcasts its part in turn), by "star" as the
+package does it, which is such a sum too. Each process notes the time of each of its calls; what is shown is the median
+and the 90th percentile over all.
 
 The last table is of four processes of which one kills itself (SIGKILL) between two reductions: the longest that any of
 the others took to notice, and what they saw.
@@ -23,75 +24,57 @@ from __future__ import annotations
 import argparse
 import math
 import multiprocessing
-import multiprocessing.connection
 import os
+import pickle
 import signal
-import socket
 import statistics
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bench.common import Array, machine, table
+from lambda_objectives.star import Meeting, Star
+from lambda_objectives.workers import Workers
 
 NUMBERS, ROWS = 32, 1_000_000
 WORLDS = (2, 4)
 DEATHS = ("xgboost", "star")
-KEY = b"a key that all workers know"
 PATIENCE = 40.0  # seconds to wait for a process to notice that another one is gone
 Reduce = Callable[[Array], Array]
 
 
-class Star:
-    """Sums by way of rank 0."""
+def _star(rank: int, world: int, spot: str) -> Workers:
+    """A star of all processes, which meet by a file."""
+    path = Path(spot)
 
-    def __init__(self, rank: int, world: int, port: int, nodelay: bool) -> None:
-        self.rank = rank
-        if rank == 0:
-            with multiprocessing.connection.Listener(("127.0.0.1", port), backlog=world, authkey=KEY) as listener:
-                self.others = [listener.accept() for _ in range(world - 1)]
-        else:
-            self.others = [_connect(port)]
-        for connection in self.others if nodelay else ():
-            with socket.socket(fileno=os.dup(connection.fileno())) as end:
-                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if rank == 0:  # parts come as they connect: bring them in the order of the ranks
-            self.others = [c for _, c in sorted((c.recv(), c) for c in self.others)]
-        else:
-            self.others[0].send(rank)
+    def announce(meeting: Meeting) -> None:
+        unfinished = path.with_suffix(".new")
+        unfinished.write_bytes(pickle.dumps(meeting))
+        unfinished.rename(path)
 
-    def _all_to_all(self, data: Array, join: Callable[[list[Array]], Array]) -> Array:
-        if self.rank:
-            self.others[0].send_bytes(data)
-            return np.frombuffer(self.others[0].recv_bytes(), data.dtype)
-        whole = join([data, *(np.frombuffer(c.recv_bytes(), data.dtype) for c in self.others)])
-        for connection in self.others:
-            connection.send_bytes(whole)
-        return whole
+    def learn() -> Meeting | None:
+        return pickle.loads(path.read_bytes()) if path.exists() else None
 
-    def total(self, data: Array) -> Array:
-        """Sum over the ranks, in their order."""
-        return self._all_to_all(data, lambda parts: np.sum(parts, axis=0))
-
-    def gather(self, data: Array) -> Array:
-        """The parts of all ranks, one after the other."""
-        return self._all_to_all(data, np.concatenate)
+    star = Star(rank, world, f"process {os.getpid()}", announce, learn, "127.0.0.1")
+    if rank == 0:  # all are there
+        path.unlink()
+        path.parent.rmdir()
+    return star
 
 
-def _connect(port: int) -> Any:
-    """Connect to rank 0, which may still be starting."""
-    until = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return multiprocessing.connection.Client(("127.0.0.1", port), authkey=KEY)
-        except ConnectionRefusedError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.02)
+def _by_star(star: Workers) -> dict[str, Reduce]:
+    """The two operations by the package's star."""
+
+    def whole(part: Array) -> Array:
+        return star.gather(part)
+
+    return {"sum": star.exchange, "gather": whole}
 
 
 def _collective(way: str, rank: int, world: int) -> dict[str, Reduce]:
@@ -114,9 +97,8 @@ def _collective(way: str, rank: int, world: int) -> dict[str, Reduce]:
 
 def worker(way: str, rank: int, world: int, where: Any, repetitions: int, doomed: int, pipe: Any) -> None:
     """One process: reductions and gathers, their times sent to the parent; or reductions until somebody dies."""
-    if way.startswith("star"):
-        star = Star(rank, world, where, "Nagle" not in way)
-        _measure(way, rank, world, {"sum": star.total, "gather": star.gather}, repetitions, doomed, pipe)
+    if way == "star":
+        _measure(way, rank, world, _by_star(_star(rank, world, where)), repetitions, doomed, pipe)
         return
     from xgboost import collective
 
@@ -169,9 +151,7 @@ def group(way: str, world: int, repetitions: int, doomed: int = -1) -> list[tupl
         tracker.start()
         where = tracker.worker_args()
     else:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            where = free.getsockname()[1]
+        where = str(Path(tempfile.mkdtemp()) / "meeting")
     spawn = multiprocessing.get_context("spawn")
     started = []
     for rank in range(world):
@@ -261,7 +241,7 @@ def _death(way: str, doomed: int) -> list[Any]:
 
 def reductions(repetitions: int = 200, dask: bool = True) -> str:
     """The two tables, of times and of what happens where a process dies."""
-    rows, ways = [], ("xgboost", "xgboost, broadcast", "star", "star, Nagle")
+    rows, ways = [], ("xgboost", "xgboost, broadcast", "star")
     for world in WORLDS:
         for way in ways:
             sent = [messages[0] for messages, _ in group(way, world, repetitions)]

@@ -12,7 +12,7 @@ import numpy as np
 
 from lambda_objectives.star import Meeting, Star
 from lambda_objectives.warn import warn
-from lambda_objectives.workers import ALONE, Workers, all_sizes, all_texts, gathered
+from lambda_objectives.workers import ALONE, Workers, all_texts
 
 
 def of_xgboost() -> Workers:
@@ -169,7 +169,7 @@ def check_whole(workers: Workers, qid: Any, name: str) -> None:
     """
     own = np.empty(0) if qid is None else np.asarray(qid, dtype=np.float64)
     own = own[np.flatnonzero(np.diff(own, prepend=np.nan))]  # one for each block of rows
-    ids = gathered(workers, own, all_sizes(workers, len(own)))
+    ids = workers.gather(own)
     several, times = np.unique(ids, return_counts=True)
     cut = several[times > 1]
     if len(cut):

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lambda_objectives.queries import Queries
-from lambda_objectives.workers import all_sizes, all_texts, gathered
+from lambda_objectives.workers import all_sizes, all_texts
 
 
 class Whole:
@@ -36,7 +36,7 @@ class Whole:
 
     def gather(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """(n,) of all rows, from the part of each worker."""
-        return gathered(self.workers, values, self.sizes)
+        return self.workers.gather(values)
 
     def _names(self, part: Queries) -> list[str]:
         """Names of the columns, which all workers must have that have rows."""
@@ -51,5 +51,5 @@ class Whole:
         if part.total(ptr is not None and len(part) > 0)[0] == 0:
             return None
         sizes = np.empty(0) if ptr is None else np.diff(ptr).astype(np.float64)
-        sizes = gathered(self.workers, sizes, all_sizes(self.workers, len(sizes)))
+        sizes = self.workers.gather(sizes)
         return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

@@ -1,8 +1,8 @@
-"""The workers of a training that is spread over processes, and the one thing they do together: add up numbers.
+"""The workers of a training that is spread over processes: they add up numbers, and put vectors together.
 
 Every worker has whole queries, computes gradients of its own rows, and knows the sums over all workers, so that all of
-them move their multipliers alike. For this they must call `exchange` in the same order with the same number of numbers;
-what an implementation does is checked, and an error of one worker becomes an error of all of them at the next exchange.
+them move their multipliers alike. For this they must call `exchange` and `gather` in the same order, with the same
+number of numbers: that is checked, and an error of one worker becomes an error of all of them at the next exchange.
 """
 
 from __future__ import annotations
@@ -36,8 +36,11 @@ class Workers(Protocol):
         Raises `WorkerError` if one of them calls `fail` instead, gives another number of numbers, or is gone.
         """
 
+    def gather(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The vectors that all workers have, those of the first one first; they may differ in length, not in type."""
+
     def fail(self, message: str) -> None:
-        """Tell the others, who are in `exchange` or will be, that there is nothing to wait for."""
+        """Tell the others, who are in one of these or will be, that there is nothing to wait for."""
 
     def close(self) -> None:
         """Part."""
@@ -51,6 +54,10 @@ class Alone:
     def exchange(self, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The numbers themselves."""
         return numbers
+
+    def gather(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The values themselves."""
+        return values
 
     def fail(self, message: str) -> None:
         """Nobody to tell."""
@@ -74,27 +81,15 @@ def agreeing(workers: Workers) -> Iterator[None]:
         raise
 
 
-def gathered(workers: Workers, values: npt.NDArray[Any], sizes: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """What all workers have, one after the other; sizes: how many each of them has, from `all_sizes`."""
-    if workers.size == 1:
-        return values
-    whole = np.zeros(int(sizes.sum()), values.dtype)
-    start = int(sizes[: workers.rank].sum())
-    whole[start : start + len(values)] = values
-    return workers.exchange(whole)
-
-
 def all_sizes(workers: Workers, size: int) -> npt.NDArray[np.int64]:
     """A whole number of each worker."""
-    own = np.zeros(workers.size)
-    own[workers.rank] = size
-    return workers.exchange(own).astype(np.int64)
+    return workers.gather(np.array([size], dtype=np.int64))
 
 
 def all_texts(workers: Workers, text: str) -> list[str]:
     """A text of each worker."""
-    own = np.frombuffer(text.encode(), np.uint8).astype(np.float64)
+    own = np.frombuffer(text.encode(), np.uint8)
     sizes = all_sizes(workers, len(own))
-    whole = gathered(workers, own, sizes).astype(np.uint8).tobytes()
+    whole = workers.gather(own).tobytes()
     ends = np.cumsum(sizes)
     return [whole[end - size : end].decode() for end, size in zip(ends, sizes, strict=True)]

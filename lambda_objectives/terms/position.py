@@ -20,7 +20,6 @@ from lambda_objectives.terms.pairs import (
     metric_readings,
     prepare_metric,
 )
-from lambda_objectives.workers import all_sizes, gathered
 
 TINY = 1e-16  # a cost below this part of the largest one is none
 
@@ -142,8 +141,7 @@ class UnbiasedRank:
         known = self.position in queries.columns  # a validation set can do without
         column = queries.column(self.position, "position") if known else np.empty(0)
         # every worker has a number for the positions of all of them
-        positions = np.unique(column)
-        positions = np.unique(gathered(queries.workers, positions, all_sizes(queries.workers, len(positions))))
+        positions = np.unique(queries.workers.gather(np.unique(column)))
         place = np.searchsorted(positions, column)
         weights = np.repeat(queries.query_weights, np.diff(queries.borders))
         return Shown(prepare_metric(self, queries, dtype), positions.tolist(), place, weights)
