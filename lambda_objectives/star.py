@@ -67,7 +67,8 @@ class Star:
         self.rank, self.size = rank, size
         self.names = {rank: name}
         self._others: dict[int, Any] = {}
-        self._closing, self._tell = threading.Lock(), tell
+        self._closing = threading.Lock()
+        self._tell: Callable[[str], None] | None = tell  # None once it has been told
         if rank == 0:
             self._listen(announce, [host] if host else _addresses(), name)
         else:
@@ -94,6 +95,7 @@ class Star:
     def close(self) -> None:
         """Say goodbye and hang up."""
         with self._closing:
+            self._look()
             others, self._others = self._others, {}
         for other in others.values():
             with contextlib.suppress(OSError):
@@ -114,15 +116,12 @@ class Star:
         me = weakref.ref(self)
 
         def watch() -> None:
-            told = False
             while (star := me()) is not None and star._others:
                 frame: Any = sys._current_frames().get(thread)
                 while frame is not None and not (id(frame) == training and frame.f_code is code):
                     frame = frame.f_back
-                lost = [rank for rank, other in star._others.items() if _is_gone(other)]
-                if lost and not told:
-                    told = True
-                    star._tell(f"{star._called(lost[0])} {LOST}")
+                with star._closing:
+                    star._look()
                 if frame is None:
                     star.close()
                     return
@@ -130,6 +129,13 @@ class Star:
                 time.sleep(PULSE)
 
         threading.Thread(target=watch, daemon=True, name="lambda_objectives").start()
+
+    def _look(self) -> None:
+        """Tell of the first worker that is gone without a goodbye."""
+        lost = [rank for rank, other in self._others.items() if _is_gone(other)]
+        if lost and self._tell is not None:
+            self._tell(f"{self._called(lost[0])} {LOST}")
+            self._tell = None
 
     # ------------------------------------------------------------------------------------------------- coming together
     def _listen(self, announce: Callable[[Meeting], None], hosts: list[str], name: str) -> None:

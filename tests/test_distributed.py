@@ -26,7 +26,7 @@ SPECS = {
     ),
 }  # fmt: skip
 # so many bins that each value has its own: then they are the same however the rows are spread
-XGB = {"max_bin": 2048, "min_child_weight": 1e-3, "max_depth": 3, "eta": 0.3, "verbosity": 0}
+XGB = {"max_bin": 2048, "min_child_weight": 1e-3, "max_depth": 3, "eta": 0.3}
 LGB = {"min_child_samples": 5, "num_leaves": 7, "learning_rate": 0.3, "verbosity": -1, "n_estimators": ROUNDS}
 pytestmark = [
     pytest.mark.filterwarnings(

@@ -103,10 +103,16 @@ def test_as_many_threads_as_the_booster_was_given(booster, given, threads, used)
     assert len(used) == threads
 
 
+def numba_has(threads, monkeypatch):
+    """Numba has so many threads, and has not started them: an earlier test may have, and then asks them."""
+    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", threads)
+    monkeypatch.setattr(numba, "get_num_threads", lambda: threads)
+
+
 @both_boosters
 @pytest.mark.parametrize("given", [None, 0, -1])
 def test_else_as_many_threads_as_numba_has(booster, given, used, monkeypatch):
-    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 4)
+    numba_has(4, monkeypatch)
     used.expect(4)
     params = {"num_threads": given} if booster is LightGBM else {"n_jobs": 0 if given is None else given}
     booster.train(lo.Objective(SPEC), booster.data(TRAIN), rounds=2, **params)
@@ -114,7 +120,7 @@ def test_else_as_many_threads_as_numba_has(booster, given, used, monkeypatch):
 
 
 def test_as_many_threads_as_rankers_were_given(used, monkeypatch):
-    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 4)  # which nothing may use, not the metrics either
+    numba_has(4, monkeypatch)  # which nothing may use, not the metrics either
     used.expect(2)
     objective = lo.Objective(SPEC)
     model = lgb.LGBMRanker(objective=objective, n_estimators=2, n_jobs=2, min_child_samples=5, verbosity=-1)
