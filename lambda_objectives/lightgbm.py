@@ -146,7 +146,7 @@ def threads(booster: Any) -> int | None:
 def workers(booster: Any) -> Workers:
     """The workers that LightGBM trains with."""
     machines = _get(booster.params, "num_machines")
-    return of_lightgbm(1 if machines is None else int(machines), str(_get(booster.params, "tree_learner")))
+    return of_lightgbm(1 if machines is None else int(machines), str(_get(booster.params, "tree_learner") or "serial"))
 
 
 def evaluated(booster: Any) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 import numpy as np
+import numpy.typing as npt
 
 from lambda_objectives.star import Meeting, Star
 from lambda_objectives.warn import warn
@@ -45,7 +47,7 @@ def of_lightgbm(machines: int, learner: str) -> Workers:
     ValueError
         If there is no way to add up numbers over these machines.
     """
-    if machines <= 1:
+    if machines <= 1 or learner == "serial":  # by which LightGBM trains alone, whatever the number of machines
         return ALONE
     if learner in ("feature", "feature_parallel"):
         raise ValueError(
@@ -167,13 +169,27 @@ def check_whole(workers: Workers, qid: Any, name: str) -> None:
     name
         What the data set is called.
     """
-    own = np.empty(0) if qid is None else np.asarray(qid, dtype=np.float64)
-    own = own[np.flatnonzero(np.diff(own, prepend=np.nan))]  # one for each block of rows
-    ids = workers.gather(own)
-    several, times = np.unique(ids, return_counts=True)
+    ids = np.empty(0, np.int64) if qid is None else np.asarray(qid).reshape(-1)
+    if ids.dtype.kind == "f" and np.isnan(ids).any():
+        raise ValueError(f"qid: it is missing in row {int(np.argmax(np.isnan(ids)))} of {name!r} on one worker")
+    blocks = ids[np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))] if len(ids) else ids
+    own = _keys(blocks)
+    several, times = np.unique(workers.gather(own), return_counts=True)
     cut = several[times > 1]
     if len(cut):
+        here = blocks[own == cut[0]]
+        called = max(all_texts(workers, str(here[0]) if len(here) else ""))  # not all of them know that one
         raise ValueError(
             f"qid: {len(cut)} of {len(several)} queries of {name!r} are cut by the borders of partitions, among them "
-            f"{cut[0]:g}: the rows of a query must lie in one partition"
+            f"{called}: the rows of a query must lie in one partition"
         )
+
+
+def _keys(ids: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    """A number for each id, the same on all workers: of 64 bits, for a float is the same for several large ones."""
+    if ids.dtype.kind == "f" and (ids == np.trunc(ids)).all() and (np.abs(ids) < 2.0**63).all():
+        ids = ids.astype(np.int64)
+    if ids.dtype.kind in "biu":
+        return ids.astype(np.uint64)
+    digests = b"".join(hashlib.blake2b(str(one).encode(), digest_size=8).digest() for one in ids.tolist())
+    return np.frombuffer(digests, np.uint64)

@@ -131,7 +131,8 @@ def _of_xgboost(there: dict[str, Any], data: Any) -> Local | None:
         name, ref = there["evals"][at][1], there["refs"][at]
     parts = ref["parts"] or []
     local = _joined(name, [part["label"] for part in parts], [part.get("qid") for part in parts])
-    if local.qid is None or not len(local.qid) or (np.diff(local.qid) >= 0).all():
+    # XGBoost sorts by its own qid only; differences would not do, those of unsigned numbers are never negative
+    if local.qid is None or local.groups or (local.qid[1:] >= local.qid[:-1]).all():
         return _checked(local, [part["label"] for part in parts], slice(None), data)
     order = np.argsort(local.qid)  # as XGBoost sorts the rows of a worker
     columns = {key: values[order] for key, values in local.columns.items()}

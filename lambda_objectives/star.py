@@ -9,15 +9,16 @@ milliseconds that a worker has died, and carries what went wrong in words.
 from __future__ import annotations
 
 import contextlib
+import json
 import secrets
 import socket
 import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client, Connection, Listener, wait
+from multiprocessing.connection import Connection, answer_challenge, deliver_challenge, wait
 from typing import Any
 
 import numpy as np
@@ -27,11 +28,13 @@ from lambda_objectives.warn import warn
 from lambda_objectives.workers import WorkerError
 
 MEET = 60.0  # seconds for all workers to come together
+HELLO = 5.0  # seconds to reach a host, and for both ends to show that they know the secret
 NUMBERS, PARTS, FAILURE = b"n", b"p", b"f"
 LOST = "has died, or lost its connection: look at its log; the training cannot go on without its rows"
 LEFT = "has left the training, most likely with an error of its own: look at its log"
+PARTED = "the workers have parted, after an error of one of them"
 PULSE = 0.2  # seconds between looks at the others
-ROUNDS = ("lightgbm.basic", "xgboost.core")  # where methods are that do one round, of a loop that is elsewhere
+STRANGE = (OSError, EOFError, AuthenticationError, AssertionError)  # what a meeting with a stranger may end with
 
 Meeting = tuple[list[str], int, bytes]  # where the first worker listens: addresses of its machine, port, secret
 
@@ -67,7 +70,9 @@ class Star:
         self.rank, self.size = rank, size
         self.names = {rank: name}
         self._others: dict[int, Any] = {}
-        self._closing = threading.Lock()
+        # collecting garbage may close this star while it is being closed, in the same thread
+        self._closing = threading.RLock()
+        self._talking = threading.Lock()  # in an exchange, or looking whether somebody is gone
         self._tell: Callable[[str], None] | None = tell  # None once it has been told
         if rank == 0:
             self._listen(announce, [host] if host else _addresses(), name)
@@ -77,30 +82,30 @@ class Star:
 
     def exchange(self, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Add up what all workers have."""
-        numbers = np.ascontiguousarray(numbers)
-        head = NUMBERS + f"{numbers.dtype.str} {numbers.shape}".encode()
-        total = self._meet([head, numbers.tobytes()])
+        total = self._meet(NUMBERS + f"{numbers.dtype.str} {numbers.shape}".encode(), numbers)
         return np.frombuffer(total, numbers.dtype).reshape(numbers.shape).copy()
 
     def gather(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Put together what all workers have."""
-        whole = self._meet([PARTS + values.dtype.str.encode(), np.ascontiguousarray(values).tobytes()])
-        return np.frombuffer(whole, values.dtype).copy()
+        return np.frombuffer(self._meet(PARTS + values.dtype.str.encode(), values), values.dtype).copy()
 
     def fail(self, message: str) -> None:
-        """Tell the others."""
-        with contextlib.suppress(WorkerError):
-            self._meet([FAILURE + f"{self._called(self.rank)}: {message}".encode(), b""])
+        """Tell the others and part, without waiting for them: they may be waiting for this worker in the booster."""
+        self._part(f"{self._called(self.rank)}: {message}")
 
     def close(self) -> None:
         """Say goodbye and hang up."""
+        self._look()
+        self._part(f"{self._called(self.rank)} {LEFT}")
+
+    def _part(self, last_words: str) -> None:
         with self._closing:
-            self._look()
             others, self._others = self._others, {}
         for other in others.values():
             with contextlib.suppress(OSError):
-                other.send_bytes(FAILURE + f"{self._called(self.rank)} {LEFT}".encode())
+                other.send_bytes(FAILURE + last_words.encode())
                 other.send_bytes(b"")
+            _hang_up(other)
             other.close()
 
     def _watch(self) -> None:
@@ -110,58 +115,85 @@ class Star:
         this one is in the booster's own communication, the user is.
         """
         thread = threading.get_ident()
-        frame = _outermost()
-        training, code = id(frame), frame.f_code
-        del frame  # it would keep all that the training has
         me = weakref.ref(self)
 
-        def watch() -> None:
+        def watch(training: Any) -> None:
+            """Holds the frame itself, a pulse longer than it runs: a later one may come to lie at the same address."""
             while (star := me()) is not None and star._others:
                 frame: Any = sys._current_frames().get(thread)
-                while frame is not None and not (id(frame) == training and frame.f_code is code):
+                while frame is not None and frame is not training:
                     frame = frame.f_back
-                with star._closing:
-                    star._look()
+                star._look()
                 if frame is None:
                     star.close()
                     return
                 del frame, star
                 time.sleep(PULSE)
 
-        threading.Thread(target=watch, daemon=True, name="lambda_objectives").start()
+        threading.Thread(target=watch, args=[_training()], daemon=True, name="lambda_objectives").start()
 
     def _look(self) -> None:
         """Tell of the first worker that is gone without a goodbye."""
-        lost = [rank for rank, other in self._others.items() if _is_gone(other)]
-        if lost and self._tell is not None:
-            self._tell(f"{self._called(lost[0])} {LOST}")
+        if self._tell is not None and (lost := self._lost()):
+            # in a thread, so that a warning which is an error ends nothing else
+            threading.Thread(target=self._tell, args=[f"{self._called(lost[0])} {LOST}"], daemon=True).start()
             self._tell = None
+
+    def _lost(self) -> list[int]:
+        """Who is gone, while this worker is not in an exchange, which sees to that itself."""
+        if not self._talking.acquire(blocking=False):
+            return []
+        try:
+            others = self._others
+            gone = [rank for rank, other in others.items() if _is_gone(other)]
+            return gone if others is self._others else []  # else closed here
+        finally:
+            self._talking.release()
 
     # ------------------------------------------------------------------------------------------------- coming together
     def _listen(self, announce: Callable[[Meeting], None], hosts: list[str], name: str) -> None:
         secret = secrets.token_bytes(32)
-        with Listener(("", 0), "AF_INET", backlog=self.size, authkey=secret) as listener:
-            announce((hosts, int(listener.address[1]), secret))
-            done = threading.Event()
+        come: dict[int, Any] = {}
+        done = threading.Event()
 
-            def accept() -> None:
-                while len(self._others) < self.size - 1:
-                    try:
-                        other = listener.accept()
-                        rank, called = other.recv()
-                    except (AuthenticationError, EOFError):  # a stranger
-                        continue
-                    except OSError:  # closed, for some have not come in time
-                        return
-                    self._others[rank], self.names[rank] = _quick(other), called
-                done.set()
+        def greet(guest: Any) -> None:
+            """In a thread of its own: a stranger who says nothing keeps nobody else waiting."""
+            try:
+                with _bounded(guest):
+                    deliver_challenge(guest, secret)
+                    answer_challenge(guest, secret)
+                    rank, called = guest.recv()
+            except STRANGE:
+                guest.close()
+                return
+            with self._closing:
+                come[rank], self.names[rank] = guest, called
+                if len(come) == self.size - 1:
+                    done.set()
 
+        def accept() -> None:
+            while listener.fileno() >= 0:  # it is closed when all have come, or some have not in time
+                try:
+                    guest = _connection(listener.accept()[0])
+                except OSError:  # nobody yet, or somebody who is gone again
+                    continue
+                threading.Thread(target=greet, args=[guest], daemon=True).start()
+
+        with socket.create_server(("", 0), backlog=self.size) as listener:
+            listener.settimeout(PULSE)  # closing it would not wake who waits for ever
+            announce((hosts, int(listener.getsockname()[1]), secret))
             threading.Thread(target=accept, daemon=True).start()
-            if not done.wait(MEET):
-                missing = sorted(set(range(self.size)) - {0} - set(self._others))
-                raise WorkerError(f"{name}: of {self.size} workers {missing} have not come within {MEET:.0f} seconds")
+            done.wait(MEET)
+        with self._closing:
+            self._others = dict(come)
+            missing = sorted(set(range(1, self.size)) - set(come))
+        if missing:
+            message = f"{name}: of {self.size} workers {missing} have not come within {MEET:.0f} seconds"
+            self._part(message)
+            raise WorkerError(message)
         for other in self._others.values():
-            other.send(self.names)
+            with contextlib.suppress(OSError):  # who has died since will be missed at the first exchange
+                other.send_bytes(NUMBERS + json.dumps(list(self.names.items())).encode())
 
     def _call(self, learn: Callable[[], Meeting | None], name: str) -> None:
         deadline = time.monotonic() + MEET
@@ -173,50 +205,69 @@ class Star:
             hosts, port, secret = meeting
             for host in hosts:
                 try:
-                    first = Client((host, port), "AF_INET", authkey=secret)
-                    first.send((self.rank, name))
-                    self.names = first.recv()
-                except (OSError, AuthenticationError, EOFError):  # of an earlier training, or not this way
+                    first = _connection(socket.create_connection((host, port), HELLO))
+                except OSError:  # of an earlier training, or not this way
                     continue
-                self._others[0] = _quick(first)
+                try:
+                    with _bounded(first):
+                        answer_challenge(first, secret)
+                        deliver_challenge(first, secret)
+                        first.send((self.rank, name))
+                    with _bounded(first, MEET + HELLO):  # while the first one waits for all, or says who is not there
+                        head = first.recv_bytes()
+                except STRANGE:
+                    first.close()
+                    continue
+                if head[:1] == FAILURE:
+                    first.close()
+                    raise WorkerError(head[1:].decode())
+                self.names = dict(json.loads(head[1:]))
+                self._others[0] = first
                 return
             time.sleep(0.05)
         raise WorkerError(f"{name}: the first worker is not to be reached within {MEET:.0f} seconds")
 
     # --------------------------------------------------------------------------------------------------- one exchange
-    def _meet(self, message: list[Any]) -> Any:
-        if not self._others:
-            raise WorkerError("the workers have parted, after an error of one of them")
-        return self._add_up(message) if self.rank == 0 else self._send_in(message)
+    def _meet(self, head: bytes, values: npt.NDArray[Any]) -> Any:
+        message = [head, np.ascontiguousarray(values).tobytes()]
+        with self._talking:
+            others = self._others
+            if not others:
+                raise WorkerError(PARTED)
+            return self._add_up(others, message) if self.rank == 0 else self._send_in(others[0], message)
 
-    def _send_in(self, message: list[Any]) -> Any:
-        first = self._others[0]
+    def _send_in(self, first: Any, message: list[Any]) -> Any:
         try:
-            for piece in message:
-                first.send_bytes(piece)
+            with contextlib.suppress(OSError):  # who has hung up may have said why
+                for piece in message:
+                    first.send_bytes(piece)
             head, total = first.recv_bytes(), first.recv_bytes()
-        except (OSError, EOFError) as error:
-            self.close()
-            raise WorkerError(f"{self._called(0)} {LOST}") from error
+        except (OSError, EOFError):
+            words = f"{self._called(0)} {LOST}" if self._others else PARTED
+            head, total = FAILURE + words.encode(), b""
         if head[:1] == FAILURE:
+            self.close()
             raise WorkerError(head[1:].decode())
         return total
 
-    def _add_up(self, message: list[Any]) -> Any:
+    def _add_up(self, others: dict[int, Any], message: list[Any]) -> Any:
         head, own = message
         found: dict[int, tuple[bytes, Any]] = {0: (head, own)}
         lost = False
-        waiting: dict[Any, int] = {other: rank for rank, other in self._others.items()}
-        while waiting:
-            ready: list[Any] = wait(list(waiting))
+        waiting: dict[Any, int] = {other: rank for rank, other in others.items()}
+        while waiting and not lost:  # no use to wait for those who may wait for one that is lost
+            try:
+                ready: list[Any] = wait(list(waiting))
+            except OSError:  # closed in another thread
+                break
             for other in ready:
                 rank = waiting.pop(other)
                 try:
                     found[rank] = other.recv_bytes(), other.recv_bytes()
                 except (OSError, EOFError):
                     found[rank], lost = (FAILURE + f"{self._called(rank)} {LOST}".encode(), b""), True
-            if lost:
-                break  # no use to wait for those who may wait for it
+        if not self._others:
+            raise WorkerError(PARTED)
         failures = [sent[1:].decode() for _, (sent, _) in sorted(found.items()) if sent[:1] == FAILURE]
         if not failures and any(sent != head for sent, _ in found.values()):
             failures = [
@@ -225,7 +276,7 @@ class Star:
                 + ": give all of them the same spec, data sets and callbacks"
             ]
         answer = [FAILURE + failures[0].encode(), b""] if failures else [head, self._result(found)]
-        for other in self._others.values():
+        for other in others.values():
             with contextlib.suppress(OSError):
                 for piece in answer:
                     other.send_bytes(piece)
@@ -248,21 +299,20 @@ class Star:
         return f"worker {rank} ({self.names.get(rank, 'unknown')})"
 
 
-def _outermost() -> Any:
-    """The frame of what trains: the last one on the way up that is of a booster's own training.
+def _training() -> Any:
+    """The frame of the function that trains: the last one on the way up that belongs to a booster's package.
 
-    Where the user makes each round by a booster's method, what calls that; without a booster all that the thread does.
+    Where a booster is driven round by round, by hand, it is the first frame of the thread.
     """
     frame: Any = sys._getframe(1)
-    trainer = caller = None
+    found = None
     while True:
         module = frame.f_globals.get("__name__", "")
-        if module in ROUNDS:
-            caller = frame.f_back
-        elif module.partition(".")[0] in ("lightgbm", "xgboost"):
-            trainer = frame
+        # the modules of the boosters' methods, which come back after each round
+        if module.partition(".")[0] in ("lightgbm", "xgboost") and module not in ("lightgbm.basic", "xgboost.core"):
+            found = frame
         if frame.f_back is None:
-            return trainer or caller or frame
+            return found or frame
         frame = frame.f_back
 
 
@@ -271,17 +321,47 @@ def _is_gone(connection: Any) -> bool:
     try:
         if not wait([connection], 0):
             return False
-        with socket.fromfd(connection.fileno(), socket.AF_INET, socket.SOCK_STREAM) as again:
-            return again.recv(1, socket.MSG_PEEK) == b""
+        with _socket(connection) as there:
+            return there.recv(1, socket.MSG_PEEK) == b""
     except OSError:
         return True
 
 
-def _quick(connection: Any) -> Connection:
-    """A connection that sends at once, rather than to wait for more to send."""
-    with socket.fromfd(connection.fileno(), socket.AF_INET, socket.SOCK_STREAM) as again:
-        again.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return connection  # type: ignore[no-any-return]
+def _connection(there: socket.socket) -> Any:
+    """A connection that sends at once, does not wait for more to send, and notices in minutes if a cable is cut."""
+    there.setblocking(True)
+    there.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    there.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 9)):
+        if hasattr(socket, name):  # not on every system
+            there.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return Connection(there.detach())
+
+
+@contextlib.contextmanager
+def _socket(connection: Any) -> Iterator[socket.socket]:
+    """The socket under a connection, which stays open."""
+    with socket.fromfd(connection.fileno(), socket.AF_INET, socket.SOCK_STREAM) as there:
+        there.setblocking(True)  # a default time-out that a user may have set would hold for the connection too
+        yield there
+
+
+def _hang_up(connection: Any) -> None:
+    """End what goes on over a connection, in whatever thread."""
+    with contextlib.suppress(OSError), _socket(connection) as there:
+        there.shutdown(socket.SHUT_RDWR)
+
+
+@contextlib.contextmanager
+def _bounded(connection: Any, seconds: float | None = None) -> Iterator[None]:
+    """Hang up if what is done within this takes longer; than `HELLO` for None."""
+    timer = threading.Timer(HELLO if seconds is None else seconds, _hang_up, [connection])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _addresses() -> list[str]:
