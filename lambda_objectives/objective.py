@@ -30,7 +30,8 @@ class Objective:
 
     ``lightgbm.train({"objective": objective, ...}, train, feval=objective.metrics)`` (3.3: ``fobj=objective``),
     ``xgboost.train(params, dtrain, obj=objective, custom_metric=objective.metrics)``, and likewise in both `cv`, in
-    `LGBMRanker(objective=objective)` and in `Booster.update(fobj=objective)`.
+    `LGBMRanker(objective=objective)`, in `Booster.update(fobj=objective)`, and on a cluster in `xgboost.dask.train`,
+    `DaskLGBMRanker`, `DaskLGBMRegressor` and `SparkXGBRanker(obj=objective)`.
 
     Parameters
     ----------
@@ -51,6 +52,8 @@ class Objective:
 
     Notes
     -----
+    On several workers costs, metrics and multipliers are of the rows of all of them; each worker has whole queries.
+
     What is learnt while training (the history) is kept for each data set; one object serves all folds of a
     cross-validation. A new booster is a new training and starts afresh. Copies share the object; scikit-learn's `clone`
     and unpickling give a fresh one.

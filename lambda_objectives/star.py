@@ -16,14 +16,15 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Connection, answer_challenge, deliver_challenge, wait
+from multiprocessing.connection import answer_challenge, deliver_challenge, wait
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from lambda_objectives.sockets import addresses, bounded, connected, hang_up, is_gone
 from lambda_objectives.warn import warn
 from lambda_objectives.workers import WorkerError
 
@@ -75,7 +76,7 @@ class Star:
         self._talking = threading.Lock()  # in an exchange, or looking whether somebody is gone
         self._tell: Callable[[str], None] | None = tell  # None once it has been told
         if rank == 0:
-            self._listen(announce, [host] if host else _addresses(), name)
+            self._listen(announce, [host] if host else addresses(), name)
         else:
             self._call(learn, name)
         self._watch()
@@ -105,7 +106,7 @@ class Star:
             with contextlib.suppress(OSError):
                 other.send_bytes(FAILURE + last_words.encode())
                 other.send_bytes(b"")
-            _hang_up(other)
+            hang_up(other)
             other.close()
 
     def _watch(self) -> None:
@@ -145,7 +146,7 @@ class Star:
             return []
         try:
             others = self._others
-            gone = [rank for rank, other in others.items() if _is_gone(other)]
+            gone = [rank for rank, other in others.items() if is_gone(other)]
             return gone if others is self._others else []  # else closed here
         finally:
             self._talking.release()
@@ -159,7 +160,7 @@ class Star:
         def greet(guest: Any) -> None:
             """In a thread of its own: a stranger who says nothing keeps nobody else waiting."""
             try:
-                with _bounded(guest):
+                with bounded(guest, HELLO):
                     deliver_challenge(guest, secret)
                     answer_challenge(guest, secret)
                     rank, called = guest.recv()
@@ -174,7 +175,7 @@ class Star:
         def accept() -> None:
             while listener.fileno() >= 0:  # it is closed when all have come, or some have not in time
                 try:
-                    guest = _connection(listener.accept()[0])
+                    guest = connected(listener.accept()[0])
                 except OSError:  # nobody yet, or somebody who is gone again
                     continue
                 threading.Thread(target=greet, args=[guest], daemon=True).start()
@@ -205,15 +206,15 @@ class Star:
             hosts, port, secret = meeting
             for host in hosts:
                 try:
-                    first = _connection(socket.create_connection((host, port), HELLO))
+                    first = connected(socket.create_connection((host, port), HELLO))
                 except OSError:  # of an earlier training, or not this way
                     continue
                 try:
-                    with _bounded(first):
+                    with bounded(first, HELLO):
                         answer_challenge(first, secret)
                         deliver_challenge(first, secret)
                         first.send((self.rank, name))
-                    with _bounded(first, MEET + HELLO):  # while the first one waits for all, or says who is not there
+                    with bounded(first, MEET + HELLO):  # while the first one waits for all, or says who is not there
                         head = first.recv_bytes()
                 except STRANGE:
                     first.close()
@@ -314,62 +315,3 @@ def _training() -> Any:
         if frame.f_back is None:
             return found or frame
         frame = frame.f_back
-
-
-def _is_gone(connection: Any) -> bool:
-    """Whether the other end is closed and there is nothing left to read; what there is stays to be read."""
-    try:
-        if not wait([connection], 0):
-            return False
-        with _socket(connection) as there:
-            return there.recv(1, socket.MSG_PEEK) == b""
-    except OSError:
-        return True
-
-
-def _connection(there: socket.socket) -> Any:
-    """A connection that sends at once, does not wait for more to send, and notices in minutes if a cable is cut."""
-    there.setblocking(True)
-    there.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    there.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 9)):
-        if hasattr(socket, name):  # not on every system
-            there.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-    return Connection(there.detach())
-
-
-@contextlib.contextmanager
-def _socket(connection: Any) -> Iterator[socket.socket]:
-    """The socket under a connection, which stays open."""
-    with socket.fromfd(connection.fileno(), socket.AF_INET, socket.SOCK_STREAM) as there:
-        there.setblocking(True)  # a default time-out that a user may have set would hold for the connection too
-        yield there
-
-
-def _hang_up(connection: Any) -> None:
-    """End what goes on over a connection, in whatever thread."""
-    with contextlib.suppress(OSError), _socket(connection) as there:
-        there.shutdown(socket.SHUT_RDWR)
-
-
-@contextlib.contextmanager
-def _bounded(connection: Any, seconds: float | None = None) -> Iterator[None]:
-    """Hang up if what is done within this takes longer; than `HELLO` for None."""
-    timer = threading.Timer(HELLO if seconds is None else seconds, _hang_up, [connection])
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-def _addresses() -> list[str]:
-    """Addresses of this machine, the one by which it reaches others first."""
-    found = []
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
-        probe.connect(("10.255.255.255", 1))  # nothing is sent: the system only picks an address of ours
-        found.append(probe.getsockname()[0])
-    with contextlib.suppress(OSError):
-        found.extend(socket.gethostbyname_ex(socket.gethostname())[2])
-    return list(dict.fromkeys([*found, "127.0.0.1"]))

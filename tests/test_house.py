@@ -12,7 +12,7 @@ import lambda_objectives as lo
 
 PACKAGE = Path(lo.__file__).parent
 ROOMS = (  # from the bottom up: a room knows those below it, not its neighbours; "" is the front door
-    ("arrays", "warn", "kernels", "version", "workers"),
+    ("arrays", "warn", "kernels", "sockets", "version", "workers"),
     ("star",),
     ("queries",),
     ("whole",),
