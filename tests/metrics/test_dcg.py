@@ -238,7 +238,9 @@ def test_labels_that_a_metric_cannot_take_are_refused(metric, labels, words):
 
 
 @pytest.mark.parametrize(
-    "metric", [lo.NDCG(10), lo.DCG(5, gain=TABLE), lo.NDCG(gain=squares, discount=quarter)], ids=repr
+    "metric",
+    [lo.NDCG(10), lo.DCG(5, gain=TABLE), lo.NDCG(gain=squares, discount=quarter)],
+    ids=["plain", "a table", "functions"],
 )
 def test_metrics_are_values(metric, tmp_path):
     import copy

@@ -283,7 +283,7 @@ def mean_over_orders(metric, scores, labels):
     return {pair: np.mean([weights[pair] for weights in every]) for pair in every[0]}
 
 
-@pytest.mark.parametrize(("metric", "plain"), TIED, ids=str)
+@pytest.mark.parametrize(("metric", "plain"), TIED, ids=lambda value: str(value) if hasattr(value, "name") else "plain")
 @pytest.mark.parametrize("scores", [[0.0] * 6, [2, 1, 2, 1, 2, 0], [1, 3, 2, 2, 2, 3], [6, 5, 4, 3, 2, 1]], ids=str)
 def test_weights_are_those_of_all_orders_of_equal_scores(metric, plain, scores):
     for labels in ([0, 2, 1, 0, 1, 3], [1, 0, 0, 0, 0, 0], [2, 2, 0, 1, 0, 0]):
