@@ -47,8 +47,9 @@ class Checkpoint(xgboost.callback.TrainingCallback):  # type: ignore[misc]
     own `EarlyStopping` begins anew, as do histories, `evals_result` and what is given by round, such as
     `LearningRateScheduler`.
 
-    XGBoost begins its random draws anew when it goes on from a model, `seed_per_iteration` or not. With `subsample`,
-    `colsample_bytree`, `colsample_bylevel`, `colsample_bynode` and dropout the trees after a resume are other ones. So
+    XGBoost begins its random draws anew when it goes on from a model file. With `subsample`, `colsample_bytree`,
+    `colsample_bylevel`, `colsample_bynode` (but for ``seed_per_iteration=True`` from XGBoost 3.4 on) and with dropout
+    the trees after a resume are other ones. So
     are those of ``tree_method="approx"``, whose bins come from the first Hessians of each training. A warning says so.
     What a spec draws itself, as `YetiRank` does, goes by the round and stays the same.
 
@@ -94,10 +95,14 @@ def _writes() -> bool:
 
 def _afresh(booster: Any) -> list[str]:
     """The settings with which a training that goes on from a model is another one."""
-    config = json.loads(booster.save_config())["learner"]["gradient_booster"]
+    learner = json.loads(booster.save_config())["learner"]
+    config = learner["gradient_booster"]
     dropout, trees = config.get("dart_train_param", {}), config.get("gbtree", config)
     parameters = trees.get("tree_train_param", {})
-    names = ("subsample", "colsample_bytree", "colsample_bylevel", "colsample_bynode")
+    names: tuple[str, ...] = ("subsample", "colsample_bytree", "colsample_bylevel", "colsample_bynode")
+    by_round = learner["generic_param"].get("seed_per_iteration") in ("1", "true")
+    if by_round and tuple(map(int, xgboost.__version__.split(".")[:2])) >= (3, 4):
+        names = ()
     found = [name for name in names if float(parameters.get(name, 1)) < 1]
     found += [name for name in ("rate_drop", "one_drop") if float(dropout.get(name, 0)) > 0]
     if trees.get("gbtree_train_param", {}).get("tree_method") == "approx":
