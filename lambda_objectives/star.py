@@ -1,8 +1,8 @@
 """How workers exchange numbers: sockets from each of them to the first one, which adds up.
 
 XGBoost's collective would do for XGBoost, LightGBM has nothing of the kind for Python. A star of sockets of the
-standard library serves both: for the few numbers of a round it takes half to a quarter of the time of
-`xgboost.collective.allreduce` and a hundredth of that of Dask's queues (`bench.scale_reductions`), says within
+standard library serves both: for the few numbers of a round it takes less than half the time of
+`xgboost.collective.allreduce` and a thirtieth or less of that of Dask's queues (`bench.scale_reductions`), says within
 milliseconds that a worker has died, and carries what went wrong in words.
 """
 
