@@ -130,14 +130,15 @@ def _of_xgboost(there: dict[str, Any], data: Any) -> Local | None:
             return None
         name, ref = there["evals"][at][1], there["refs"][at]
     parts = ref["parts"] or []
-    local = _joined(name, [part["label"] for part in parts], [part.get("qid") for part in parts])
+    labels = [part["label"] for part in parts if part.get("label") is not None]  # none at all, or one in each part
+    local = _joined(name, labels, [part.get("qid") for part in parts])
     # XGBoost sorts by its own qid only; differences would not do, those of unsigned numbers are never negative
     if local.qid is None or local.groups or (local.qid[1:] >= local.qid[:-1]).all():
-        return _checked(local, [part["label"] for part in parts], slice(None), data)
+        return _checked(local, labels, slice(None), data)
     order = np.argsort(local.qid)  # as XGBoost sorts the rows of a worker
     columns = {key: values[order] for key, values in local.columns.items()}
     local = local._replace(columns=columns, qid=local.qid[order])
-    return _checked(local, [part["label"] for part in parts], order, data)
+    return _checked(local, labels, order, data)
 
 
 def _of_lightgbm(there: dict[str, Any], data: Any, booster: Any) -> Local | None:
@@ -185,8 +186,10 @@ def _joined(name: str, labels: list[Any], ids: list[Any]) -> Local:
 
 def _checked(local: Local, labels: list[Any], order: Any, data: Any) -> Local:
     """Refuse columns whose rows cannot be those of the data set."""
-    whole = np.concatenate([np.asarray(label).reshape(-1) for label in labels]) if labels else np.empty(0)
-    there = np.asarray(data.get_label() if len(whole) or data.get_label() is not None else np.empty(0))
+    if not local.columns and not local.groups:
+        return local
+    whole = np.concatenate([np.asarray(label).reshape(-1) for label in labels])
+    there = np.asarray(data.get_label())
     if not np.array_equal(whole[order].astype(np.float32), there.astype(np.float32), equal_nan=True):
         raise ValueError(
             f"columns: the labels of {local.name!r} in the partitions are not those that the booster has, so that "
