@@ -1,5 +1,6 @@
 """Training on a Dask cluster: what one process finds, several workers find; and what goes wrong is said at once."""
 
+import dataclasses
 import time
 import warnings
 
@@ -56,25 +57,25 @@ def lightgbm_on(spread, valid, objective, **more):
     """The same with LightGBM."""
     if valid is not None:
         more |= {"eval_set": [(valid.X, valid.y)], "eval_group": [valid.group], "eval_metric": objective.metrics}
-    params = {**LGB, "n_estimators": more.pop("n_estimators", ROUNDS)}
+    params = LGB | {name: more.pop(name) for name in ("n_estimators", "min_data_in_bin") if name in more}
     ranker = lgb.DaskLGBMRanker(client=spread.client, objective=objective, **params)
     return ranker.fit(spread.X, spread.y, group=spread.group, **more).booster_
 
 
-def in_one_process(booster, spec):
+def in_one_process(booster, spec, tables=(TRAIN, TEST), **more):
     """Histories of the training and of the validation data, as one process has them."""
     objective = lo.Objective(spec)
     if booster == "xgboost":
-        train, valid = (lo.attach(xgb.DMatrix(t.X, t.y, qid=t.qid), t.columns) for t in (TRAIN, TEST))
+        train, valid = (lo.attach(xgb.DMatrix(t.X, t.y, qid=t.qid), t.columns) for t in tables)
         xgb.train(
             XGB, train, ROUNDS, obj=objective, custom_metric=objective.metrics, evals=[(valid, "valid")],
             verbose_eval=False,
         )  # fmt: skip
     else:
-        train = lo.attach(lgb.Dataset(TRAIN.X, TRAIN.y, group=TRAIN.group), TRAIN.columns)
-        valid = lo.attach(train.create_valid(TEST.X, TEST.y, group=TEST.group), TEST.columns)
+        train = lo.attach(lgb.Dataset(tables[0].X, tables[0].y, group=tables[0].group), tables[0].columns)
+        valid = lo.attach(train.create_valid(tables[1].X, tables[1].y, group=tables[1].group), tables[1].columns)
         rounds = LGB["n_estimators"]
-        params = {**LGB, "objective": objective, "metric": "None"}
+        params = {**LGB, **more, "objective": objective, "metric": "None"}
         del params["n_estimators"]
         lgb.train(params, train, rounds, valid_sets=[valid], feval=objective.metrics)
     return objective.history(train), objective.history(valid), objective.state()
@@ -114,6 +115,20 @@ def test_same_as_one_process(client, booster, name, workers):
                 assert ours[key] == pytest.approx(values, **near), key
     if near["rel"] < 1e-3 and state["rule"] is not None and "multipliers" in state["rule"]:
         assert objective.state()["rule"]["multipliers"] == pytest.approx(state["rule"]["multipliers"], rel=1e-6)
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+@pytest.mark.parametrize("name", SPECS)
+def test_lightgbm_with_the_same_bins(client, name, workers):
+    """Features of six values that every worker has: then LightGBM's trees are the same, until two splits are level."""
+    limits = [-1.0, -0.5, 0.0, 0.5, 1.0]
+    tables = [dataclasses.replace(t, X=np.digitize(t.X[:, :4], limits).astype(float)) for t in (TRAIN, TEST)]
+    train, valid, _ = in_one_process("lightgbm", SPECS[name], tables, min_data_in_bin=1)
+    objective = lo.Objective(SPECS[name])
+    lightgbm_on(*(Spread(client, table, workers) for table in tables), objective, min_data_in_bin=1)
+    for ours, theirs in ((objective.history(), train), (objective.history("valid_0"), valid)):
+        for key, values in theirs.items():
+            assert ours[key][:10] == pytest.approx(values[:10], rel=1e-6, abs=1e-9), key
 
 
 def test_early_stopping_chooses_the_same_round(client):
