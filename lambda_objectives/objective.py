@@ -271,8 +271,8 @@ class Objective:
         if chosen is None:
             raise ValueError(
                 "early stopping: the data set to watch is not evaluated by this objective: pass it as a validation "
-                "set, and feval=objective.metrics (LightGBM) or custom_metric=objective.metrics (XGBoost); estimators "
-                "do not say what they evaluate: use lightgbm.train"
+                "set, and feval=objective.metrics (LightGBM; eval_metric= of its estimators) or "
+                "custom_metric=objective.metrics (XGBoost)"
             )
         return Watched(chosen[0], chosen[1].run, training[1].run)
 
@@ -339,7 +339,7 @@ class Objective:
     def _session(self, call: Call, training: bool) -> Session:
         """The session that a call belongs to, begun if it is the first of a training or of a watched data set."""
         sessions = self._sessions
-        # an estimator's data set is known by its booster, arrays passed by hand by this object
+        # arrays passed by hand are known by this object
         data = next(known for known in (call.data, call.booster, self) if known is not None)
         session, queries = sessions.find(call.booster, data), None
         if call.booster is None and call.data is None:

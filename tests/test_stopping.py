@@ -576,3 +576,27 @@ def test_early_rounds_keep_to_bounds_for_nothing():
     assert early.best.trees == 1
     with pytest.warns(lo.LambdaObjectivesWarning, match="only early rounds keep to every bound, before .* in round 3"):
         early.finish()
+
+
+def test_estimators_of_lightgbm_stop_as_lightgbm_does():
+    """Their data sets are found where they keep them: same rounds, same choice, a history of each."""
+    found = []
+    for estimator in (True, False):
+        objective = lo.Objective(RANK)
+        stop = lo.lightgbm.early_stopping(objective, 3)
+        more = {"min_child_samples": 5, "verbosity": -1, "n_jobs": 1, "metric": "None"}
+        if estimator:
+            model = lgb.LGBMRanker(objective=objective, n_estimators=60, **more).fit(
+                TRAIN.X, TRAIN.y, group=TRAIN.group, eval_X=TEST.X, eval_y=TEST.y, eval_group=[TEST.group],
+                eval_metric=objective.metrics, callbacks=[stop],
+            ).booster_  # fmt: skip
+        else:
+            train = lgb.Dataset(TRAIN.X, TRAIN.y, group=TRAIN.group)
+            valid = train.create_valid(TEST.X, TEST.y, group=TEST.group)
+            model = lgb.train(
+                {"objective": objective, **more}, train, 60, valid_sets=[valid], feval=objective.metrics,
+                callbacks=[stop],
+            )  # fmt: skip
+        found.append((model.best_iteration, stop.best.trees, stop.best.value, objective.history()))
+    assert found[0] == found[1]
+    assert 3 <= len(found[0][3]["ndcg@10"]) < 60
