@@ -86,6 +86,7 @@ __all__ = [
     "lightgbm",
     "planning",
     "resume",
+    "sklearn",
     "xgboost",
 ]
 
@@ -94,6 +95,7 @@ _LAZY = {
     "datasets": "tools.datasets",
     "lightgbm": "lightgbm",
     "planning": "tools.planning",
+    "sklearn": "sklearn",
     "xgboost": "xgboost",
 }  # loaded when touched
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import lightgbm
@@ -102,6 +103,19 @@ def read(data: lightgbm.Dataset, needs_queries: bool) -> Queries:
         weights = np.array(weights, dtype=np.float64)
         weights[weights > 9e37] = np.inf  # what LightGBM makes of infinity
     return Queries.from_arrays(labels, group=None if ptr is None else np.diff(ptr), weights=weights, columns=named)
+
+
+def check_names(params: Mapping[str, Any]) -> None:
+    """Refuse parameters that LightGBM does not know: it says so on stdout at most, and goes on."""
+    aliases: Mapping[str, Sequence[str]] = getattr(
+        getattr(lightgbm.basic, "_ConfigAliases", None), "_get_all_param_aliases", dict
+    )()
+    known = {name for main, others in aliases.items() for name in (main, *others)}
+    for name in params:
+        if known and name not in known:
+            near = difflib.get_close_matches(name, aliases, 1) or difflib.get_close_matches(name, known, 1)
+            hint = f"; is {near[0]} meant?" if near else ""
+            raise ValueError(f"{name}={params[name]!r}: LightGBM has no such parameter{hint}")
 
 
 def check(booster: Any, data: lightgbm.Dataset | None, terms: Sequence[Term]) -> None:

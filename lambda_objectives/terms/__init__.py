@@ -26,6 +26,9 @@ Further marks of a term, where they hold
     Its value can be brought to 0 and below, as no cost of a loss can: rules count its multipliers in another unit.
 ``on_device``
     It has a form for GPUs.
+``link``
+    What its scores estimate the mean label through: "identity", "log" or "logit". Estimators start from that mean, and
+    predict it.
 ``together``
     Where a data set is spread over workers, it wants the rows of all of them: its value is no mean of theirs.
 ``pooled_by(prepared)``

@@ -50,6 +50,7 @@ class Poisson:
     label: str | None = None
 
     needs_order: ClassVar[bool] = False
+    link: ClassVar[str] = "log"
 
     def __post_init__(self) -> None:
         check_column("label", self.label)
@@ -114,6 +115,7 @@ class Gamma:
     label: str | None = None
 
     needs_order: ClassVar[bool] = False
+    link: ClassVar[str] = "log"
 
     def __post_init__(self) -> None:
         check_column("label", self.label)
@@ -190,6 +192,7 @@ class Tweedie:
     label: str | None = None
 
     needs_order: ClassVar[bool] = False
+    link: ClassVar[str] = "log"
 
     def __post_init__(self) -> None:
         check_number("rho", self.rho)

@@ -62,6 +62,7 @@ class Gaussian:
 
     needs_order: ClassVar[bool] = False
     outputs: ClassVar[int] = 2
+    link: ClassVar[str] = "identity"
 
     def __post_init__(self) -> None:
         check_column("label", self.label)

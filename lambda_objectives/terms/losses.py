@@ -47,6 +47,7 @@ class SquaredError:
     label: str | None = None
 
     needs_order: ClassVar[bool] = False
+    link: ClassVar[str] = "identity"
 
     def __post_init__(self) -> None:
         check_column("label", self.label)
@@ -111,6 +112,7 @@ class LogLoss:
     label: str | None = None
 
     needs_order: ClassVar[bool] = False
+    link: ClassVar[str] = "logit"
 
     def __post_init__(self) -> None:
         check_column("label", self.label)
