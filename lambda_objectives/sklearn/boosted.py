@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,7 @@ SEVERAL = ("eval_group", "eval_qid", "eval_sample_weight", "eval_columns")
 class Boosted(BaseEstimator):  # type: ignore[misc]
     """What all estimators have: parameters, a training, raw scores. Not to be used by itself."""
 
-    _booster: ClassVar[str]
+    _booster = ""
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from lambda_objectives.specs import as_spec
 from lambda_objectives.terms.losses import logistic
 
 
-class _Ranker(Boosted):
+class Ranker(Boosted):
     """Scores, by which the rows of a query are ranked."""
 
     def _default(self) -> Any:
@@ -66,7 +66,7 @@ class _Ranker(Boosted):
         return reading.value if reading.maximise else -reading.value
 
 
-class _Regressor(RegressorMixin, Boosted):  # type: ignore[misc]
+class Regressor(RegressorMixin, Boosted):  # type: ignore[misc]
     """Means, whatever the link of the loss."""
 
     def _default(self) -> Any:
@@ -87,7 +87,7 @@ class _Regressor(RegressorMixin, Boosted):  # type: ignore[misc]
         return means
 
 
-class _Classifier(ClassifierMixin, Boosted):  # type: ignore[misc]
+class Classifier(ClassifierMixin, Boosted):  # type: ignore[misc]
     """Probabilities of two classes."""
 
     def _default(self) -> Any:
@@ -131,7 +131,7 @@ class _Classifier(ClassifierMixin, Boosted):  # type: ignore[misc]
         return tags
 
 
-class LightGBMRanker(_Ranker):
+class LightGBMRanker(Ranker):
     """LightGBM, trained to rank by a term or a spec, as a scikit-learn estimator.
 
     Parameters
@@ -162,16 +162,16 @@ class LightGBMRanker(_Ranker):
     --------
     >>> import lambda_objectives as lo
     >>> shop = lo.datasets.product_search(queries=100, seed=0)
-    >>> ranker = lo.sklearn.LightGBMRanker(lo.LambdaRank(lo.NDCG(10)), n_estimators=20, num_leaves=7)
+    >>> ranker = lo.sklearn.LightGBMRanker(lo.LambdaRank(lo.NDCG(10)), n_estimators=20)
     >>> ranker = ranker.fit(shop.X, shop.y, group=shop.group)
     >>> ranker.history_["ndcg@10"][-1] > ranker.history_["ndcg@10"][0]
     True
     """
 
-    _booster: ClassVar[str] = "lightgbm"
+    _booster = "lightgbm"
 
 
-class XGBoostRanker(_Ranker):
+class XGBoostRanker(Ranker):
     """XGBoost, trained to rank by a term or a spec, as a scikit-learn estimator.
 
     Parameters
@@ -196,18 +196,20 @@ class XGBoostRanker(_Ranker):
     (2435,)
     """
 
-    _booster: ClassVar[str] = "xgboost"
+    _booster = "xgboost"
 
 
-class LightGBMRegressor(_Regressor):
+class LightGBMRegressor(Regressor):
     """LightGBM, trained on a loss of rows or a spec of such, as a scikit-learn regressor.
 
     Parameters
     ----------
     objective
         As ``Decorrelated(Poisson(), "age", weight=5)``, or an `Objective`; None for ``SquaredError()``.
-    n_estimators, early_stopping_rounds, stopping_metric, tolerance, **params
+    n_estimators, early_stopping_rounds, stopping_metric, tolerance
         As of `LightGBMRanker`.
+    **params
+        LightGBM's own parameters.
 
     Notes
     -----
@@ -219,23 +221,27 @@ class LightGBMRegressor(_Regressor):
     --------
     >>> import numpy as np, lambda_objectives as lo
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(500, 3)); age = X[:, 1] + rng.normal(size=500); claims = rng.poisson(np.exp(X[:, 0] + age))
+    >>> X = rng.normal(size=(500, 3)); age = X[:, 1] + rng.normal(size=500)
+    >>> claims = rng.poisson(np.exp(X[:, 0] + age))
     >>> fair = lo.Decorrelated(lo.Poisson(), "age", weight=2.0)
-    >>> model = lo.sklearn.LightGBMRegressor(fair, n_estimators=30, num_leaves=7).fit(X, claims, columns={"age": age})
+    >>> model = lo.sklearn.LightGBMRegressor(fair, n_estimators=30)
+    >>> model = model.fit(X, claims, columns={"age": age})
     >>> bool(model.predict(X).min() > 0), len(model.history_["age.dcov2"])
     (True, 30)
     """
 
-    _booster: ClassVar[str] = "lightgbm"
+    _booster = "lightgbm"
 
 
-class XGBoostRegressor(_Regressor):
+class XGBoostRegressor(Regressor):
     """XGBoost, trained on a loss of rows or a spec of such, as a scikit-learn regressor.
 
     Parameters
     ----------
-    objective, n_estimators, early_stopping_rounds, stopping_metric, tolerance, **params
-        As of `LightGBMRegressor` and `XGBoostRanker`.
+    objective, n_estimators, early_stopping_rounds, stopping_metric, tolerance
+        As of `LightGBMRegressor`.
+    **params
+        As of `XGBoostRanker`.
 
     Notes
     -----
@@ -246,23 +252,26 @@ class XGBoostRegressor(_Regressor):
     >>> import numpy as np, lambda_objectives as lo
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(500, 3)); y = 50 + X[:, 0]
-    >>> mean, deviation = lo.sklearn.XGBoostRegressor(lo.Gaussian()).fit(X, y).predict(X, return_std=True)
+    >>> model = lo.sklearn.XGBoostRegressor(lo.Gaussian()).fit(X, y)
+    >>> mean, deviation = model.predict(X, return_std=True)
     >>> bool(abs(mean - y).max() < 0.5), deviation.shape
     (True, (500,))
     """
 
-    _booster: ClassVar[str] = "xgboost"
+    _booster = "xgboost"
 
 
-class LightGBMClassifier(_Classifier):
+class LightGBMClassifier(Classifier):
     """LightGBM, trained on a loss of two classes or a spec of such, as a scikit-learn classifier.
 
     Parameters
     ----------
     objective
         As ``Decorrelated(LogLoss(), "sex", weight=5)``, or an `Objective`; None for ``LogLoss()``.
-    n_estimators, early_stopping_rounds, stopping_metric, tolerance, **params
+    n_estimators, early_stopping_rounds, stopping_metric, tolerance
         As of `LightGBMRanker`.
+    **params
+        LightGBM's own parameters.
 
     Notes
     -----
@@ -275,21 +284,24 @@ class LightGBMClassifier(_Classifier):
     >>> X = rng.normal(size=(500, 3)); mass = X[:, 1] + rng.normal(size=500)
     >>> y = np.where(X[:, 0] + mass > 0, "signal", "noise")
     >>> flat = lo.Decorrelated(lo.LogLoss(), "mass", weight=5.0, within_group="label")
-    >>> model = lo.sklearn.LightGBMClassifier(flat, n_estimators=30).fit(X, y, columns={"mass": mass})
+    >>> model = lo.sklearn.LightGBMClassifier(flat, n_estimators=30)
+    >>> model = model.fit(X, y, columns={"mass": mass})
     >>> model.classes_.tolist(), model.predict_proba(X).shape
     (['noise', 'signal'], (500, 2))
     """
 
-    _booster: ClassVar[str] = "lightgbm"
+    _booster = "lightgbm"
 
 
-class XGBoostClassifier(_Classifier):
+class XGBoostClassifier(Classifier):
     """XGBoost, trained on a loss of two classes or a spec of such, as a scikit-learn classifier.
 
     Parameters
     ----------
-    objective, n_estimators, early_stopping_rounds, stopping_metric, tolerance, **params
-        As of `LightGBMClassifier` and `XGBoostRanker`.
+    objective, n_estimators, early_stopping_rounds, stopping_metric, tolerance
+        As of `LightGBMClassifier`.
+    **params
+        As of `XGBoostRanker`.
 
     Notes
     -----
@@ -304,4 +316,4 @@ class XGBoostClassifier(_Classifier):
     True
     """
 
-    _booster: ClassVar[str] = "xgboost"
+    _booster = "xgboost"
