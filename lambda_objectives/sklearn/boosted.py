@@ -139,7 +139,8 @@ class Boosted(BaseEstimator):  # type: ignore[misc]
         TypeError, ValueError
             For data and parameters that do not fit.
         """
-        boosting.check_params(self._booster, params := self._booster_params)
+        params = boosting.plain(self._booster_params)
+        boosting.check_params(self._booster, params)
         objective = self._objective()
         rounds = whole_number("n_estimators", self.n_estimators, at_least=1)
         patience = self.early_stopping_rounds
@@ -225,7 +226,7 @@ class Boosted(BaseEstimator):  # type: ignore[misc]
         else:
             validate_data(self, features, reset=False, skip_check_array=True)
         run = boosting.scores_lightgbm if self._booster == "lightgbm" else boosting.scores_xgboost
-        scores: Floats = run(self.booster_, features, self._booster_params)
+        scores: Floats = run(self.booster_, features, boosting.plain(self._booster_params))
         return scores
 
     @property

@@ -78,6 +78,17 @@ def check_params(booster: str, params: Mapping[str, Any]) -> None:
         lo.lightgbm.check_names(params)
 
 
+def plain(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as the boosters take them: None is what is not given, a generator draws a seed."""
+    given = {name: value for name, value in params.items() if value is not None}
+    for name, value in given.items():
+        if isinstance(value, np.random.RandomState):
+            given[name] = int(value.randint(2**31 - 1))
+        elif isinstance(value, np.random.Generator):
+            given[name] = int(value.integers(2**31 - 1))
+    return given
+
+
 def start_of(term: Any, rows: Rows) -> npt.NDArray[np.float64]:
     """The scores that every row starts from: the mean label through the term's link, 0 for terms without one.
 
@@ -112,7 +123,9 @@ def train_lightgbm(plan: Plan, train: Rows, valid: Mapping[str, Rows]) -> Traine
     import lightgbm
 
     objective, outputs = plan.objective, len(plan.start)
-    params = {"verbosity": -1, "metric": "None", **plan.params, "objective": objective}
+    quiet = {} if "verbose" in plan.params else {"verbosity": -1}
+    none = {} if {"metrics", "metric_types"} & set(plan.params) else {"metric": "None"}
+    params = {**quiet, **none, **plan.params, "objective": objective}
     if outputs > 1:
         params["num_class"] = outputs
     start = plan.start

@@ -309,6 +309,27 @@ def test_parameters_show_in_repr_and_may_be_set():
     }
 
 
+@both
+def test_parameters_as_scikit_learn_gives_them(booster, table, capfd):
+    """None is what is not given; a generator is a seed; what a user asks LightGBM to say is said."""
+    chance = {"subsample": 0.5, "subsample_freq": 1} if booster == "LightGBM" else {"subsample": 0.5}
+    scores = [
+        make(booster, "Ranker", RANK, n_estimators=5, **chance, random_state=state, reg_lambda=None)
+        .fit(table.X, table.y, group=table.group)
+        .predict(table.X)
+        for state in (0, None, np.random.RandomState(0), np.random.RandomState(0), np.random.default_rng(0))
+    ]
+    bare = make(booster, "Ranker", RANK, n_estimators=5, **chance).fit(table.X, table.y, group=table.group)
+    np.testing.assert_array_equal(scores[1], bare.predict(table.X))
+    np.testing.assert_array_equal(scores[2], scores[3])
+    assert not np.array_equal(scores[0], scores[2])
+    assert not np.array_equal(scores[2], scores[4])
+    assert capfd.readouterr().out == ""
+    if booster == "LightGBM":
+        make(booster, "Ranker", RANK, n_estimators=5, verbose=1).fit(table.X, table.y, group=table.group)
+        assert "[Info] Total Bins" in capfd.readouterr().out
+
+
 def test_less_is_better_scores_are_turned_round(table):
     ranker = make("LightGBM", "Ranker", lo.SquaredError()).fit(table.X, table.y, group=table.group)
     mse = ((ranker.predict(table.X) - table.y) ** 2).mean()
