@@ -103,7 +103,9 @@ _LAZY = {
 def __getattr__(name: str) -> _Any:
     if name in _LAZY:
         return _import_module(f"lambda_objectives.{_LAZY[name]}")
-    raise AttributeError(f"module 'lambda_objectives' has no attribute {name!r}")
+    from lambda_objectives.arrays import nearest
+
+    raise AttributeError(f"module 'lambda_objectives' has no attribute {name!r}{nearest(name, __all__)}")
 
 
 def __dir__() -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from lambda_objectives import partitions
 from lambda_objectives.callers import adapter_of
+from lambda_objectives.columns import named_columns
 
 
 def attach(data: Any, columns: Mapping[str, Any] | None = None, *, qid: Any = None, **named: Any) -> Any:
@@ -19,7 +20,7 @@ def attach(data: Any, columns: Mapping[str, Any] | None = None, *, qid: Any = No
         training on a Dask cluster, a Dask Series or array: train on what is returned, in their place.
     columns, **named
         (n,) numbers each, of any array kind; `columns` for names that are no identifiers. For Dask labels Dask Series
-        or arrays of the same partitions.
+        or arrays of the same partitions. A name that was attached before gets the new values.
     qid
         One id a row, (n,): takes the place of the data set's own queries. For an XGBoost DataIter, which makes two
         queries of one that lies across two batches; for LightGBM on Dask, where nothing else tells of a query that is
@@ -32,7 +33,7 @@ def attach(data: Any, columns: Mapping[str, Any] | None = None, *, qid: Any = No
     Raises
     ------
     TypeError
-        For another kind of data set.
+        For another kind of data set; for columns that are no dict.
     ValueError
         For a column that is no vector of n numbers, or a name that cannot stand in a history.
 
@@ -41,16 +42,13 @@ def attach(data: Any, columns: Mapping[str, Any] | None = None, *, qid: Any = No
     >>> import lightgbm as lgb, lambda_objectives as lo
     >>> train = lo.attach(lgb.Dataset([[1.0], [2.0]], [0, 1], group=[2]), quality=[1, 0])
     """
+    values = named_columns(columns, named)
     if partitions.owns(data):
-        return partitions.attach(data, _named(columns, named), qid)
+        return partitions.attach(data, values, qid)
     adapter = adapter_of(data)
     if adapter is None:
-        raise TypeError(f"data must be a LightGBM Dataset or an XGBoost DMatrix, found {type(data).__name__}")
-    return adapter.attach(data, _named(columns, named), qid)
-
-
-def _named(columns: Mapping[str, Any] | None, named: Mapping[str, Any]) -> dict[str, Any]:
-    both = set(columns or {}) & set(named)
-    if both:
-        raise ValueError(f"column {sorted(both)[0]!r} is given twice")
-    return {**(columns or {}), **named}
+        raise TypeError(
+            f"data must be a LightGBM Dataset or an XGBoost DMatrix, found {type(data).__name__}: columns are attached "
+            "to what the booster is trained on, attach(lightgbm.Dataset(X, y, ...), price=price)"
+        )
+    return adapter.attach(data, values, qid)

@@ -8,6 +8,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from lambda_objectives.warn import HERE
+
 BOOSTERS = ("lightgbm", "xgboost")
 
 
@@ -21,21 +23,27 @@ def adapter_of(data: Any) -> ModuleType | None:
     return next((adapter for adapter in adapters() if adapter.owns(data)), None)
 
 
-def booster_above(kind: type) -> Any:
+def booster_above(kind: type) -> tuple[Any, str]:
     """The booster that is calling, found as `self` of a method on the stack, or None when called by hand.
 
     Neither booster hands itself to an objective, yet its identity is the one sure sign of a new training, and XGBoost
     shows its parameters nowhere else.
+
+    Returns
+    -------
+    The booster, and the name of its method if that calls this package itself, with nothing of the user's between.
     """
     frame: Any = sys._getframe(2)
+    between = 0
     for _ in range(10):
         if frame is None:
-            return None
+            break
         caller = frame.f_locals.get("self")
         if isinstance(caller, kind):
-            return caller
+            return caller, "" if between else frame.f_code.co_name
+        between += not frame.f_code.co_filename.startswith(HERE)
         frame = frame.f_back
-    return None
+    return None, ""
 
 
 def data_above(owns: Callable[[Any], bool]) -> Any:
@@ -56,10 +64,15 @@ def planned_rounds(begun: int) -> int | None:
 
     A booster driven by hand says nothing of it; then it is None.
     """
+    rounds = told("num_boost_round")
+    return None if rounds is None else begun + int(rounds)
+
+
+def told(name: str) -> Any:
+    """What `train` or `cv` above on the stack was given as an argument; None where neither is there."""
     frame: Any = sys._getframe(1)
     while frame is not None:
         if frame.f_globals.get("__name__") in ("lightgbm.engine", "xgboost.training"):
-            rounds = frame.f_locals.get("num_boost_round")
-            return None if rounds is None else begun + int(rounds)
+            return frame.f_locals.get(name)
         frame = frame.f_back
     return None

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lambda_objectives import partitions
+from lambda_objectives.arrays import brief
 from lambda_objectives.callers import adapter_of, adapters, booster_above, data_above
 from lambda_objectives.columns import add_columns
 from lambda_objectives.meeting import check_whole, introduce
@@ -19,6 +20,8 @@ from lambda_objectives.queries import Queries
 from lambda_objectives.terms import Term
 from lambda_objectives.version import __version__
 from lambda_objectives.workers import ALONE, Workers
+
+EVALUATES, TRAINS = ("__inner_eval", "eval_set"), ("update", "boost")  # methods of both boosters
 
 
 class Call(NamedTuple):
@@ -31,6 +34,7 @@ class Call(NamedTuple):
     read: Callable[[], Queries]
     workers: Workers
     estimator: bool = False  # whether it came without its data set, which was found where the estimator keeps it
+    method: str = ""  # of the booster, that is calling
 
     @property
     def threads(self) -> int | None:
@@ -73,29 +77,44 @@ def understand(
     home
         The version of this package where the objective comes from.
     """
-    adapter, booster, data, scores = adapter_of(second), None, second, first
+    adapter, booster, method, data, scores = adapter_of(second), None, "", second, first
     estimator = adapter is None
     if adapter is not None:
-        booster = booster_above(adapter.Booster)
+        booster, method = booster_above(adapter.Booster)
     else:
         data, scores = None, second
+        if adapter_of(first) is not None:
+            raise TypeError(f"arguments: scores first, then the data set; the {type(first).__name__} was found first")
         if np.ndim(scores) == 0 or np.asarray(scores).dtype.kind not in "biuf":
             raise TypeError(
-                f"the second argument must be a LightGBM Dataset, an XGBoost DMatrix or scores, found {second!r}"
+                f"the second argument must be a LightGBM Dataset, an XGBoost DMatrix or scores, found {brief(second)}"
             )
         for candidate in adapters():
-            booster = booster_above(candidate.Booster)
+            booster, method = booster_above(candidate.Booster)
             if booster is not None:
                 adapter, data = candidate, data_above(candidate.owns)  # what an estimator keeps to itself
                 break
     if data is None:
         read = partial(Queries.from_arrays, first, group=group, weights=weights)
-        return Call(adapter, booster, None, np.asarray(scores), read, ALONE)
+        return Call(adapter, booster, None, np.asarray(scores), read, ALONE, method=method)
     workers = ALONE if booster is None else known.get(booster)
     if workers is None:
         workers = known[booster] = _met(adapter, booster, home)
     read = partial(_read, adapter, booster, data, workers, needs)
-    return Call(adapter, booster, data, np.asarray(scores), read, workers, estimator)
+    return Call(adapter, booster, data, np.asarray(scores), read, workers, estimator, method)
+
+
+def check_purpose(call: Call, training: bool) -> None:
+    """Refuse an objective where a booster wants a metric, and metrics where it wants an objective."""
+    if training and call.method in EVALUATES:
+        raise TypeError(
+            "feval (LightGBM) or custom_metric (XGBoost): found the Objective itself, which is no metric; write "
+            "objective.metrics"
+        )
+    if not training and call.method in TRAINS:
+        raise TypeError(
+            "objective: found objective.metrics, which gives no gradients; write objective, the Objective itself"
+        )
 
 
 def _met(adapter: Any, booster: Any, home: str) -> Workers:

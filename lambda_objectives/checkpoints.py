@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lambda_objectives.arrays import whole_number
+from lambda_objectives.arrays import brief, whole_number
 from lambda_objectives.specs import as_spec
 from lambda_objectives.warn import warn
 
@@ -113,7 +113,7 @@ class Saver:
 
     def __init__(self, objective: Any, folder: Any, every: int, keep: int, suffix: str) -> None:
         if not hasattr(objective, "checkpoint"):
-            raise TypeError(f"objective must be the Objective that is trained, found {objective!r}")
+            raise TypeError(f"objective must be the Objective that is trained, found {brief(objective)}")
         self.objective, self.folder, self.suffix = objective, _folder(folder), suffix
         self.every, self.keep = whole_number("every", every, at_least=1), whole_number("keep", keep, at_least=1)
 
@@ -202,6 +202,8 @@ def _remove_old(folder: Path, rounds: int, keep: int) -> None:
 
 
 def _folder(folder: Any) -> Path:
+    if not isinstance(folder, str | os.PathLike):
+        raise TypeError(f"folder must be a path, found {brief(folder)}: write a text, such as 'checkpoints'")
     path = Path(folder)
     if path.exists() and not path.is_dir():
         raise ValueError(f"folder={str(path)!r} is a file; name a folder, it is made if it is not there")

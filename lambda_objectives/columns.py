@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lambda_objectives.arrays import Vector, qid_to_ptr, vector
+from lambda_objectives.arrays import Vector, brief, qid_to_ptr, vector
 from lambda_objectives.terms import check_column
 
 ATTRIBUTE = "_lambda_objectives_columns"
@@ -35,6 +35,16 @@ def columns_of(data: Any) -> Columns:
         setattr(data, ATTRIBUTE, Columns())
     columns: Columns = getattr(data, ATTRIBUTE)
     return columns
+
+
+def named_columns(columns: Any, named: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns by name, from a mapping and from arguments."""
+    if columns is not None and not isinstance(columns, Mapping):
+        hint = ", of a table {name: table[name] for name in table.columns}" if hasattr(columns, "columns") else ""
+        raise TypeError(f"columns must be a dict of values by name, {{'price': price}}, found {brief(columns)}{hint}")
+    for name in {*(columns or {})} & {*named}:
+        raise ValueError(f"column {name!r} is given twice: in columns= and as an argument; leave one of them out")
+    return {**(columns or {}), **named}
 
 
 def add_columns(data: Any, n: int | None, columns: Mapping[str, Any], qid: Any) -> Columns:

@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from lambda_objectives.arrays import vector
+from lambda_objectives.columns import named_columns
 from lambda_objectives.queries import Queries
 from lambda_objectives.run import Run
+from lambda_objectives.specs import as_spec
 from lambda_objectives.terms import Floats
 
 
@@ -101,7 +103,9 @@ def gradient(
 def _standalone(
     spec: Any, scores: Any, labels: Any, group: Any, qid: Any, weights: Any, columns: Any, named: Any
 ) -> tuple[Run, npt.NDArray[np.float64]]:
-    queries = Queries.from_arrays(labels, group=group, qid=qid, weights=weights, columns={**(columns or {}), **named})
+    as_spec(spec)  # first of all, where arguments are in another order
+    values = named_columns(columns, named)
+    queries = Queries.from_arrays(labels, group=group, qid=qid, weights=weights, columns=values)
     run = Run(spec, queries, dtype=np.float64)
     if run.outputs == 1:
         return run, vector("scores", scores, len(queries))

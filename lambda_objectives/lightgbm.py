@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import lightgbm
 import numpy as np
 
+from lambda_objectives.arrays import nearest
 from lambda_objectives.columns import add_columns, borders_of_part, columns_of
 from lambda_objectives.lightgbm_checkpoint import checkpoint as checkpoint
 from lambda_objectives.meeting import of_lightgbm
@@ -68,7 +68,7 @@ def read(data: lightgbm.Dataset, needs_queries: bool) -> Queries:
     """Read labels, queries, weights and columns of a Dataset, or of the part of one that cross-validation makes."""
     labels = data.get_label()
     if labels is None:
-        raise ValueError("the Dataset has no label")
+        raise ValueError("label: the Dataset has none; give label=, one number a row")
     n = len(labels)
     columns = columns_of(data)
     group = data.get_group()
@@ -113,8 +113,7 @@ def check_names(params: Mapping[str, Any]) -> None:
     known = {name for main, others in aliases.items() for name in (main, *others)}
     for name in params:
         if known and name not in known:
-            near = difflib.get_close_matches(name, aliases, 1) or difflib.get_close_matches(name, known, 1)
-            hint = f"; is {near[0]} meant?" if near else ""
+            hint = nearest(name, aliases) or nearest(name, known)
             raise ValueError(f"{name}={params[name]!r}: LightGBM has no such parameter{hint}")
 
 
@@ -266,7 +265,10 @@ class EarlyStopping:
         choice, trees = self._choice, env.iteration - env.begin_iteration + 1
         if trees == 1:
             if any(_get(booster.params, "boosting") == "dart" for booster in boosters):
-                raise ValueError("early_stopping: with boosting='dart' no earlier round is to be had, its trees change")
+                raise ValueError(
+                    "early_stopping: with boosting='dart' no earlier round is to be had, its trees change later; train "
+                    "with boosting='gbdt', or without early_stopping"
+                )
             evaluates = folds is not None or any(getattr(b, "valid_sets", ()) for b in boosters)
             choice.begin(boosters, evaluates, env.begin_iteration)
         stop = choice.offer(trees, env.evaluation_result_list)

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lambda_objectives import postbox
+from lambda_objectives.arrays import brief
 from lambda_objectives.callers import planned_rounds
-from lambda_objectives.calls import Call, Needs, understand
+from lambda_objectives.calls import Call, Needs, check_purpose, understand
 from lambda_objectives.columns import columns_of
 from lambda_objectives.run import Run, array_module, check_state
 from lambda_objectives.sessions import Session, Sessions
@@ -80,7 +81,7 @@ class Objective:
         self.spec = spec
         terms = as_spec(spec).terms
         if device not in ("cpu", "cuda"):
-            raise ValueError(f"device must be 'cpu' or 'cuda', found {device!r}")
+            raise ValueError(f"device must be 'cpu' or 'cuda', found {brief(device)}")
         self.device = device
         if device == "cuda":
             on_device = [term.on_device for term in terms if hasattr(term, "on_device")]
@@ -105,6 +106,7 @@ class Objective:
         The number of arguments is not free: LightGBM's estimators count them to know what to pass.
         """
         call = self._understand(first, second, sample_weight, group)
+        check_purpose(call, training=True)
         with agreeing(call.workers):
             session = self._session(call, training=True)
             session.watch_first_rounds(call.scores, call.workers)
@@ -115,8 +117,8 @@ class Objective:
         total = run.curvature
         if run.rows and not total > 0:
             raise ValueError(
-                "the Hessian is nowhere positive, so that no tree could learn anything: is there any query with two "
-                "different labels, any row with a weight?"
+                f"label: the Hessian is nowhere positive, it adds up to {total:g} over {run.rows} rows, so that no "
+                "tree could learn anything: is there any query with two different labels, any row with a weight?"
             )
         first_worker = call.workers.rank == 0
         if (
@@ -141,6 +143,7 @@ class Objective:
         gets (name, value), last what its EarlyStopping is to watch.
         """
         call = self._understand(first, second, sample_weight, group)
+        check_purpose(call, training=False)
         if call.estimator and call.adapter.__name__.endswith("xgboost"):
             raise TypeError(
                 "metrics: XGBoost's estimators take functions of (labels, scores) that return a number; use "
@@ -187,7 +190,11 @@ class Objective:
         if session is None and (there := self._from_workers(data)):
             return there[data or postbox.TRAIN]
         if session is None:
-            raise KeyError("this objective has not been used" + (" with that data set" if data is not None else ""))
+            where = "" if data is None else f" with that data set, {brief(data)}"
+            raise KeyError(
+                f"data: this objective has not been used{where}: name a data set that it was trained on or evaluated "
+                "with, the very object; None for the last training"
+            )
         return {name: list(values) for name, values in session.run.history.items()}
 
     def state(self, data: Any = None) -> dict[str, Any]:
@@ -207,7 +214,11 @@ class Objective:
         if session is None and data is None and (sent := postbox.collect(self._key)):
             return dict(json.loads(sent[-1]["state"]))
         if session is None or not session.training:
-            raise KeyError("this objective has not been trained" + (" on that data set" if data is not None else ""))
+            where = "" if data is None else f" on that data set, {brief(data)}"
+            raise KeyError(
+                f"data: this objective has not been trained{where}: name a data set that it was trained on, the very "
+                "object; None for the last training"
+            )
         return session.run.state
 
     @property
@@ -232,7 +243,10 @@ class Objective:
         """
         training = self._sessions.training(booster)
         if training is None:
-            raise ValueError("objective: checkpoints must be given the very Objective that is trained")
+            raise ValueError(
+                "objective: checkpoints must be given the very Objective that is trained, found another one, of "
+                f"{brief(self.spec)}"
+            )
         run = training[1].run
         if run.rank:
             return None
@@ -262,7 +276,10 @@ class Objective:
         """
         training = self._sessions.training(booster)
         if training is None:
-            raise ValueError("objective: early stopping must be given the very Objective that is trained")
+            raise ValueError(
+                "objective: early stopping must be given the very Objective that is trained, found another one, of "
+                f"{brief(self.spec)}"
+            )
         others = self._sessions.others(booster)
         if data is None:
             chosen = others[0] if others else training if training[1].evaluated or not evaluates else None
@@ -270,9 +287,10 @@ class Objective:
             chosen = next((there for there in [training, *others] if there[0] is data), None)
         if chosen is None:
             raise ValueError(
-                "early stopping: the data set to watch is not evaluated by this objective: pass it as a validation "
-                "set, and feval=objective.metrics (LightGBM; eval_metric= of its estimators) or "
-                "custom_metric=objective.metrics (XGBoost)"
+                "early stopping: the data set to watch is not evaluated by this objective "
+                f"(data={'None, the first one evaluated' if data is None else brief(data)}; evaluated: "
+                f"{len(others)} besides the training data): pass it as a validation set, and feval=objective.metrics "
+                "(LightGBM; eval_metric= of its estimators) or custom_metric=objective.metrics (XGBoost)"
             )
         return Watched(chosen[0], chosen[1].run, training[1].run)
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lambda_objectives.arrays import Vector, group_or_qid, require_finite, vector
+from lambda_objectives.arrays import Vector, group_or_qid, nearest, require_finite, vector
 from lambda_objectives.workers import ALONE, Workers
 
 Ints = npt.NDArray[np.int64]
@@ -70,6 +70,11 @@ class Queries:
             w = vector("weights", weights)
             if ptr is not None and len(w) == len(ptr) - 1 and len(w) != n:
                 w = np.repeat(w, np.diff(ptr))
+            if ptr is not None and len(w) != n:
+                raise ValueError(
+                    f"weights has {len(w)} values, the data set has {n} rows in {len(ptr) - 1} queries: one a row, or "
+                    "one a query"
+                )
             check_weights(w, n)
         named = {name: vector(f"column {name!r}", values, n, finite=False) for name, values in (columns or {}).items()}
         return cls(y, ptr, w, named)
@@ -81,8 +86,8 @@ class Queries:
         if name is not None and name not in self.columns:
             there = ", ".join(repr(c) for c in sorted(self.columns)) or "none"
             raise ValueError(
-                f"{role}={name!r}: this data set of {len(self)} rows has no such column (there: {there}); "
-                f"attach it: lambda_objectives.attach(data, {name}=values)"
+                f"{role}={name!r}: this data set of {len(self)} rows has no such column{nearest(name, self.columns)} "
+                f"(there: {there}); attach it: lambda_objectives.attach(data, {name}=values)"
             )
         values, what = (self.labels, "labels") if name is None else (self.columns[name], f"column {name!r}")
         require_finite(what, np.where(np.isnan(values), 0.0, values) if unjudged else values)
@@ -121,8 +126,9 @@ class Queries:
             return np.zeros(1, np.int64)
         if self.ptr is None:
             raise ValueError(
-                "a ranking term needs queries and the data set has none: give group= (their sizes, in the order of the "
-                "rows) or qid= (one id a row); for one single query group=[number of rows]"
+                f"group: a ranking term needs queries, within_group=True as well, and the data set of {len(self)} rows "
+                "has none: give group= (their sizes, in the order of the rows) or qid= (one id a row); for one single "
+                "query group=[number of rows]"
             )
         return self.ptr
 
@@ -155,11 +161,11 @@ def weighted_mean(values: Vector, weights: Vector | None) -> float:
 def check_weights(weights: Vector, n: int) -> None:
     """Refuse weights of the wrong number, negative or not finite."""
     if len(weights) != n:
-        raise ValueError(f"weights has {len(weights)} values, the data set has {n} rows")
+        raise ValueError(f"weights has {len(weights)} values, the data set has {n} rows: one a row is wanted")
     require_finite("weights", weights)
     if (weights < 0).any():
         row = int(np.argmax(weights < 0))
-        raise ValueError(f"weights must not be negative: row {row} is {weights[row]}")
+        raise ValueError(f"weights must not be negative: row {row} is {weights[row]}; 0 leaves a row out")
 
 
 class Ranking:
@@ -232,9 +238,8 @@ class Ranking:
             found = f"a row wanted, found an array of shape {scores.shape} for {n} rows"
             if k > 1:
                 raise ValueError(f"scores: {k} {found}: set num_class={k} in the parameters")
-            raise ValueError(
-                f"scores: one {found}" + (" (is num_class or a multi-output label set?)" if scores.ndim == 2 else "")
-            )
+            hint = ": leave num_class out, and give one label a row" if scores.ndim == 2 else ""
+            raise ValueError(f"scores: one {found}{hint}")
         self.outputs[:] = scores.T
         for output in self.outputs:
             require_finite("scores", output)

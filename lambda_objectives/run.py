@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lambda_objectives.arrays import require_finite
+from lambda_objectives.arrays import brief, require_finite
 from lambda_objectives.pooling import pooled, whole_for
 from lambda_objectives.queries import Queries, Ranking
 from lambda_objectives.specs import Round, Sight, Spec, Weights, as_spec
@@ -170,8 +170,10 @@ class Run:
         readings, round = self._readings(work, *found)
         weights, self.rule_state, log = self.spec.advance(self.rule_state, round._replace(watched=self.watched))
         grad, hess = self._weighted(work, weights)
-        require_finite("gradient (scores or weights too large?)", grad)
-        (self.curvature,) = work.queries.total(require_finite("Hessian (scores or weights too large?)", hess))
+        advice = "lower the learning rate, or the weights"
+        require_finite("gradient (scores or weights too large?)", grad, advice)
+        curvature = require_finite("Hessian (scores or weights too large?)", hess, advice)
+        (self.curvature,) = work.queries.total(curvature)
         self.record(readings | {name: Reading(value, name.startswith("margin/")) for name, value in log.items()})
         self.rounds += 1
         if self.outputs > 1 and scores.ndim > 1:
@@ -304,10 +306,17 @@ def _plain(round: Round) -> dict[str, Any]:
 
 def check_state(spec: Spec, state: Any) -> None:
     """Refuse a saved state that is none, or that belongs to another spec."""
-    if not isinstance(state, dict) or state.get("version") != STATE_VERSION:
-        raise ValueError(f"state must be what Objective.state returned (version {STATE_VERSION}), found {state!r}")
+    wanted = {"version", "rounds", "spec", "rule", "terms", "watched"}
+    if not isinstance(state, dict) or state.get("version") != STATE_VERSION or not wanted <= state.keys():
+        hint = "; of its text in a file take json.loads(text)" if isinstance(state, str | bytes) else ""
+        raise ValueError(
+            f"state must be what Objective.state returned (version {STATE_VERSION}), found {brief(state)}{hint}"
+        )
     if state["spec"] != repr(spec):
-        raise ValueError(f"state belongs to another spec: saved from {state['spec']}, given to {spec!r}")
+        raise ValueError(
+            f"state belongs to another spec: saved from {state['spec']}, given to {spec!r}; write the spec as it was, "
+            "or begin without a state"
+        )
 
 
 def _unique(names: list[str]) -> list[str]:

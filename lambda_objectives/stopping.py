@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from lambda_objectives.arrays import whole_number
+from lambda_objectives.arrays import brief, nearest, whole_number
 from lambda_objectives.metrics import check_number
 from lambda_objectives.run import Run
 from lambda_objectives.terms import Reading
@@ -65,11 +65,13 @@ class Choice:
 
     def __init__(self, objective: Any, rounds: int, data: Any, metric: str | None, tolerance: float) -> None:
         if not hasattr(objective, "watched"):
-            raise TypeError(f"objective must be the Objective that is trained, found {objective!r}")
+            raise TypeError(f"objective must be the Objective that is trained, found {brief(objective)}")
         whole_number("rounds", rounds, at_least=1)
         check_number("tolerance", tolerance)
         if tolerance < 0:
-            raise ValueError(f"tolerance must not be negative, found {tolerance!r}")
+            raise ValueError(
+                f"tolerance must not be negative, found {tolerance!r}; it is a share of a bound, such as 0.01"
+            )
         self.objective, self.rounds, self.data, self.metric, self.tolerance = objective, rounds, data, metric, tolerance
         self.best: Candidate | None = None
         self.settled_at: int | None = None
@@ -173,7 +175,9 @@ class Choice:
     ) -> Candidate:
         name = self.metric or self.watched[0].training.primary
         if name not in readings[0]:
-            raise ValueError(f"metric={name!r} is not among what is evaluated: {', '.join(readings[0])}")
+            raise ValueError(
+                f"metric={name!r} is not among what is evaluated: {', '.join(readings[0])}{nearest(name, readings[0])}"
+            )
         margins = {
             key[len(MARGIN) :]: statistics.fmean(each[key].value for each in readings)
             for key in readings[0]

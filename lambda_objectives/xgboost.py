@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import xgboost
 
+from lambda_objectives.arrays import brief
+from lambda_objectives.callers import told
 from lambda_objectives.columns import Columns, add_columns, borders_of_part, columns_of
 from lambda_objectives.meeting import of_xgboost
 from lambda_objectives.queries import Queries
@@ -91,7 +93,8 @@ def read(data: xgboost.DMatrix, needs_queries: bool) -> Queries:
     n = data.num_row()
     labels = _labels(data)
     if labels.size != n:
-        raise ValueError(f"label: one a row wanted, the matrix has {labels.size} for {n} rows")
+        hint = "; give label=, to the DMatrix or by set_label" if labels.size == 0 else ""
+        raise ValueError(f"label: one a row wanted, the matrix has {labels.size} for {n} rows{hint}")
     columns = columns_of(data)
     low, high = (data.get_float_info(field) for field in CARRIERS)
     carried = None if len(columns) else _carried_rows(low, high, n)
@@ -195,6 +198,11 @@ def saved_state(booster: Any) -> dict[str, Any]:
     Traceback (most recent call last):
     ValueError: booster has no saved state: only trainings by a rule with a state leave one
     """
+    if not isinstance(booster, xgboost.Booster):
+        raise TypeError(
+            f"booster must be an XGBoost Booster, found {brief(booster)}: of an estimator its get_booster(), of "
+            "LightGBM the state that Objective.state returns, which its models have no place for"
+        )
     text = booster.attr(ATTRIBUTE)
     if text is None:
         raise ValueError("booster has no saved state: only trainings by a rule with a state leave one")
@@ -312,8 +320,12 @@ class EarlyStopping(xgboost.callback.TrainingCallback):  # type: ignore[misc]
         boosters = _boosters(model)
         if self._trees == 1:
             if any(_drops(_config(booster)["gradient_booster"]) for booster in boosters):
-                raise ValueError("EarlyStopping: with dropout no earlier round is to be had, its trees change later")
-            self._choice.begin(boosters, bool(evals_log), self._start)
+                raise ValueError(
+                    "EarlyStopping: with booster='dart' or rate_drop no earlier round is to be had, its trees change "
+                    "later; train without dropout, or without EarlyStopping"
+                )
+            # without a metric of its own XGBoost has nothing to log of the data sets that it was given
+            self._choice.begin(boosters, bool(evals_log or told("evals")), self._start)
         stop = self._choice.offer(self._trees)
         self._note(model)
         return stop

@@ -513,7 +513,7 @@ def test_data_sets_of_no_booster_are_refused(data):
     ("spec", "match"),
     [
         (lo.NDCG(10), r"write LambdaRank\(NDCG"),
-        (lo.NDCG, r"write NDCG\(\.\.\.\)"),
+        (lo.NDCG, r"write LambdaRank\(NDCG\(\.\.\.\)\)"),
         (lo.LambdaRank, r"write LambdaRank\(\.\.\.\)"),
         ("ndcg", "found 'ndcg'"),
         (None, "found None"),

@@ -55,12 +55,16 @@ def _gains(metric: Any, gain: Gain, labels: Vector, rows: npt.NDArray[np.int64])
         if wrong.any():
             i = int(np.argmax(wrong))
             raise ValueError(
-                f"gain: the table has entries for labels 0 to {len(gain) - 1}, row {rows[i]} has {labels[i]:g}"
+                f"gain: the table has entries for labels 0 to {len(gain) - 1}, row {rows[i]} has {labels[i]:g}: give "
+                "it an entry for each label; of labels that are no whole numbers take gain='linear' or a function"
             )
         out = np.array(gain)[place]
     if (out > 1e30).any():
         i = int(np.argmax(out > 1e30))
-        raise ValueError(f"gain: the gain of label {labels[i]:g} (row {rows[i]}) is too large: {out[i]:g}")
+        raise ValueError(
+            f"gain: the gain of label {labels[i]:g} (row {rows[i]}) is too large: {out[i]:g}; write gain='linear', or "
+            "bring the labels down to grades"
+        )
     return out
 
 
@@ -69,4 +73,7 @@ def check_not_negative(metric: Any, labels: Vector, rows: npt.NDArray[np.int64] 
     if (labels < 0).any():
         i = int(np.argmax(labels < 0))
         row = i if rows is None else rows[i]
-        raise ValueError(f"label: {metric!r} takes no negative labels, row {row} is {labels[i]:g}")
+        raise ValueError(
+            f"label: {metric!r} takes no negative labels, row {row} is {labels[i]:g}: add a number to all, so that "
+            "they begin at 0"
+        )

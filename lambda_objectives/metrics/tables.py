@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lambda_objectives.arrays import Vector, vector, whole_number
+from lambda_objectives.arrays import Vector, brief, vector, whole_number
 from lambda_objectives.kernels import ADDITIVE, NONE
 from lambda_objectives.queries import Queries, Ranking
 
@@ -108,6 +108,12 @@ def call(
     """
     from lambda_objectives.kernels import cpu
 
+    if hasattr(labels, "get_label"):
+        raise TypeError(
+            f"labels: a metric takes arrays, found a {type(labels).__name__}: in a training write "
+            f"objective = lambda_objectives.Objective(LambdaRank({self!r})) and for feval= (LightGBM) or "
+            "custom_metric= (XGBoost) objective.metrics"
+        )
     queries = Queries.from_arrays(labels, group=group, qid=qid, weights=weights)
     tables = self.tables(queries.column(None, unjudged=unjudged), queries.borders)
     ranking = Ranking(queries, cpu)
@@ -166,7 +172,7 @@ def check_cutoff(k: Any, *, needed: bool = False) -> None:
 def check_number(name: str, value: Any, *, above: float | None = None) -> None:
     """Refuse what is no finite number, or not above a limit."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not np.isfinite(value):
-        raise ValueError(f"{name} must be a finite number, found {value!r}")
+        raise ValueError(f"{name} must be a finite number, found {brief(value)}")
     if above is not None and not value > above:
         raise ValueError(f"{name} must be above {above:g}, found {value!r}")
 

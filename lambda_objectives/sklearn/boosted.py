@@ -1,4 +1,4 @@
-"""The estimators: one fit for both boosters, and what a ranking, a mean and a class make of scores."""
+"""What all estimators are: parameters, one fit for both boosters, raw scores."""
 
 from __future__ import annotations
 

@@ -30,13 +30,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
+from lambda_objectives.arrays import brief
 from lambda_objectives.queries import Queries
 from lambda_objectives.specs.constraints import Constraint
 from lambda_objectives.specs.decorrelated import Decorrelated
 from lambda_objectives.specs.lagrangian import AugmentedLagrangian
 from lambda_objectives.specs.rounds import Round, Sight, Weights
 from lambda_objectives.specs.weighted import WeightedSum
-from lambda_objectives.terms import Reading, Term
+from lambda_objectives.terms import Reading, Term, instead_of
 
 __all__ = [
     "AugmentedLagrangian",
@@ -82,9 +83,6 @@ def as_spec(spec: Any) -> Spec:
             return cast(Spec, spec)
         if hasattr(spec, "gradient") and hasattr(spec, "prepare"):
             return WeightedSum((spec,), (1.0,))
-    hint = ""
-    if isinstance(spec, type):
-        hint = f": write {spec.__name__}(...)"
-    elif hasattr(spec, "tables"):
-        hint = f": write LambdaRank({spec!r})"
-    raise TypeError(f"spec must be a term or a spec, such as LambdaRank(NDCG(10)), found {spec!r}{hint}")
+    raise TypeError(
+        f"spec must be a term or a spec, such as LambdaRank(NDCG(10)), found {brief(spec)}{instead_of(spec)}"
+    )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 
-from lambda_objectives.metrics import check_number
-from lambda_objectives.terms import Term, check_column, check_term
+from lambda_objectives.metrics import check_number, values
+from lambda_objectives.queries import Queries, Ranking
+from lambda_objectives.terms import Term, check_column, check_term, no_objective, qualified
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,8 @@ class Constraint:
     relative: bool = field(default=False, kw_only=True)
     scale: float | None = field(default=None, kw_only=True)
 
+    __call__ = no_objective
+
     def __post_init__(self) -> None:
         check_term("term", self.term)
         if (self.at_most is None) == (self.at_least is None):
@@ -78,7 +83,7 @@ class Constraint:
             object.__setattr__(self, "scale", float(self.scale))
         object.__setattr__(self, bound, self.bound)  # NumPy's numbers are not those of a saved state
         object.__setattr__(self, "relative", bool(self.relative))
-        check_column("name", self.name)
+        check_column("name", self.name, "a text")
 
     @property
     def label(self) -> str:
@@ -94,3 +99,43 @@ class Constraint:
     def sign(self) -> int:
         """1 if less is better, -1 if more is."""
         return 1 if self.at_least is None else -1
+
+
+def check_reachable(constraint: Constraint, queries: Queries) -> None:
+    """Refuse a bound that no ranking of the training data keeps to, and one below 0 that each of them keeps to."""
+    term: Any = constraint.term
+    metric = getattr(term, "metric", None)
+    if metric is None or constraint.relative:
+        return
+    if constraint.at_most is not None:
+        if constraint.bound < 0:
+            raise ValueError(
+                f"at_most={constraint.bound:g}: constraint {constraint.label!r} bounds a cost, which is never below 0; "
+                "to bound the metric itself write at_least="
+            )
+        return
+    if term.name != qualified(term.label, metric.name) or hasattr(metric, "changes") or not metric.maximise:
+        return
+    worst, best = _range(term, metric, queries)
+    too_much = constraint.bound > best + 1e-9 * abs(best)
+    if too_much or constraint.bound < 0 <= worst:
+        raise ValueError(
+            f"at_least={constraint.bound:g}: constraint {constraint.label!r} "
+            f"{'cannot be met' if too_much else 'asks for nothing'}, for {term.name} of these data is from {worst:.4g} "
+            f"to {best:.4g}, whatever the ranking; write a bound between these two"
+        )
+
+
+def _range(term: Any, metric: Any, queries: Queries) -> tuple[float, float]:
+    """The metric of the worst ranking and of the best one: by the gains that it has for the rows."""
+    ptr = queries.borders
+    tables = metric.tables(queries.column(term.label, unjudged=getattr(term, "unjudged", False)), ptr)
+    ranking, found = Ranking(queries, import_module("lambda_objectives.kernels.cpu")), []
+    for scores in (-tables.gain, tables.gain):
+        ranking.update(scores, ranked=True)
+        of_queries = values(metric, tables, ranking)
+        total, weight = queries.total(
+            float((queries.query_weights * of_queries).sum()), float(queries.query_weights.sum())
+        )
+        found.append(total / weight if weight > 0 else 0.0)
+    return found[0], found[1]

@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from lambda_objectives.arrays import brief
 from lambda_objectives.metrics import check_number
 from lambda_objectives.queries import Queries
 from lambda_objectives.specs import steps
 from lambda_objectives.specs.options import weights_from_0
 from lambda_objectives.specs.rounds import Coupling, Round, Sight, Weights
-from lambda_objectives.terms import Exchange, Payable, Reading, Term, check_column, check_term, mass
+from lambda_objectives.terms import Exchange, Payable, Reading, Term, check_column, check_term, mass, no_objective
 from lambda_objectives.terms.dependence import DistanceCovariance
 from lambda_objectives.terms.pearson import Pearson
 
@@ -104,18 +105,25 @@ class Decorrelated:
     damp: bool = field(default=False, kw_only=True)
 
     totals: ClassVar[bool] = False
+    __call__ = no_objective
 
     def __post_init__(self) -> None:
         check_term("base", self.base)
         if isinstance(self.base, DistanceCovariance):
             raise ValueError("base must be a loss to fit; a DistanceCovariance belongs among the controls")
-        given = self.controls
+        given: Any = self.controls
         controls = (given,) if isinstance(given, str | DistanceCovariance) else given
         if not isinstance(controls, Iterable):
-            raise TypeError(f"controls must be names of columns, found {given!r}")
+            raise TypeError(
+                f"controls must be names of columns, found {brief(given)}: write 'price', or a list of names"
+            )
+        if getattr(given, "ndim", 0) and not all(isinstance(each, str) for each in given):
+            check_column("controls", given)  # values in place of their name
         controls = tuple(controls)
         if not controls:
-            raise ValueError("controls must name at least one column; without any, the base alone is an objective")
+            raise ValueError(
+                "controls must name at least one column, found none; without any, the base alone is an objective"
+            )
         for control in controls:
             if control is None:
                 raise ValueError("controls must be names of columns, found None among them")
@@ -128,7 +136,7 @@ class Decorrelated:
         object.__setattr__(self, "controls", controls)
         check_number("weight", self.weight)
         if self.weight < 0:
-            raise ValueError(f"weight must not be negative, found {self.weight!r}")
+            raise ValueError(f"weight must not be negative, found {self.weight!r}: more of it means less dependence")
         object.__setattr__(self, "weight", float(self.weight))
         if self.control_weights is not None:
             omega = weights_from_0("control_weights", self.control_weights, len(controls), "control")

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lambda_objectives.arrays import brief
 from lambda_objectives.queries import Queries
 from lambda_objectives.specs import multipliers
-from lambda_objectives.specs.constraints import Constraint
+from lambda_objectives.specs.constraints import Constraint, check_reachable
 from lambda_objectives.specs.options import check_mu, check_options
 from lambda_objectives.specs.rounds import Round, Sight, Weights
-from lambda_objectives.terms import Reading, Term, check_term, mass
+from lambda_objectives.terms import Reading, Term, check_term, mass, no_objective
 
 UPDATES = ("auto", "carry", "reset")
 LEAST_STEP = 0.25  # of the scores' spread: see _full
@@ -90,7 +91,8 @@ class AugmentedLagrangian:
     ------
     TypeError, ValueError
         For what is no term or no constraint, none or two of one name, a parameter out of range; on data, for a
-        constraint on a column whose values never differ within a query.
+        constraint on a column whose values never differ within a query, and for a bound on a metric that no order of
+        the rows keeps to.
 
     Notes
     -----
@@ -138,20 +140,27 @@ class AugmentedLagrangian:
     rounds: int | None = field(default=None, kw_only=True)
     follow: str = field(default="train", kw_only=True)
 
+    __call__ = no_objective
+
     def __post_init__(self) -> None:
         check_term("primary", self.primary)
         constraints = self.constraints
         if isinstance(constraints, Constraint):
             constraints = (constraints,)
         if not isinstance(constraints, Iterable):
-            raise TypeError(f"constraints must be a list of Constraint, found {constraints!r}")
+            raise TypeError(
+                f"constraints must be a list of Constraint, found {brief(constraints)}: write "
+                "[Constraint(term, at_most=...)]"
+            )
         object.__setattr__(self, "constraints", tuple(constraints))
         if not self.constraints:
-            raise ValueError("constraints must hold at least one Constraint; without any, the primary alone is a spec")
+            raise ValueError(
+                "constraints must hold at least one Constraint, found none; without any, the primary alone is a spec"
+            )
         for i, constraint in enumerate(self.constraints):
             if not isinstance(constraint, Constraint):
                 raise TypeError(f"constraints[{i}] must be a Constraint, such as Constraint(term, at_most=...), found "
-                                f"{constraint!r}")  # fmt: skip
+                                f"{brief(constraint)}")  # fmt: skip
         (name, times), *_ = Counter(c.label for c in self.constraints).most_common(1)
         if times > 1:
             raise ValueError(f"{times} constraints have the name {name!r}: give each a name of its own, name=")
@@ -252,8 +261,10 @@ class AugmentedLagrangian:
         return metric
 
     def check(self, queries: Queries) -> None:
-        """Refuse constraints that no model could move, for nothing differs in their column."""
+        """Refuse constraints that no model could move or keep to."""
         for constraint in self.constraints:
+            if self.follow == "train":
+                check_reachable(constraint, queries)
             column = getattr(constraint.term, "label", None)
             if not constraint.term.needs_order or column is None:
                 continue

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lambda_objectives.arrays import whole_number
+from lambda_objectives.arrays import brief, whole_number
 from lambda_objectives.metrics import check_number
 
 
@@ -15,13 +15,13 @@ def weights_from_0(name: str, values: Any, count: int, of: str) -> tuple[float, 
     try:
         weights = tuple(values)
     except TypeError:
-        raise ValueError(f"{name} must be one number for each {of}, found {values!r}") from None
+        raise ValueError(f"{name} must be one number for each {of}, found {brief(values)}: write a list") from None
     if len(weights) != count:
         raise ValueError(f"{name}: one for each {of} wanted, found {len(weights)} for {count} {of}s")
     for i, weight in enumerate(weights):
         check_number(f"{name}[{i}]", weight)
         if weight < 0:
-            raise ValueError(f"{name}[{i}] must not be negative, found {weight!r}")
+            raise ValueError(f"{name}[{i}] must not be negative, found {weight!r}; 0 leaves the {of} out")
     return tuple(float(weight) for weight in weights)
 
 

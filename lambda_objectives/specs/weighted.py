@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from lambda_objectives.arrays import brief
 from lambda_objectives.queries import Queries
 from lambda_objectives.specs.options import weights_from_0
 from lambda_objectives.specs.rounds import Round, Sight, Weights
-from lambda_objectives.terms import Reading, Term, check_term
+from lambda_objectives.terms import Reading, Term, check_term, instead_of, no_objective
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class WeightedSum:
     Raises
     ------
     TypeError, ValueError
-        For something that is no term, for another number of weights, for a weight that is negative or not finite.
+        For something that is no term, for another number of weights, for a weight that is negative or not finite, for
+        weights that are all 0.
 
     Examples
     --------
@@ -41,14 +43,21 @@ class WeightedSum:
     weights: Sequence[float]
 
     totals: ClassVar[bool] = False
+    __call__ = no_objective
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "terms", tuple(self.terms))
+        given: Any = self.terms
+        if not isinstance(given, Iterable):
+            hint = instead_of(given) or ": write [term], in brackets"
+            raise TypeError(f"terms must be a list of terms, found {brief(given)}{hint}")
+        object.__setattr__(self, "terms", tuple(given))
         if not self.terms:
-            raise ValueError("terms must hold at least one term")
+            raise ValueError("terms must hold at least one term, such as LambdaRank(NDCG(10)), found none")
         for i, term in enumerate(self.terms):
             check_term(f"terms[{i}]", term)
         object.__setattr__(self, "weights", weights_from_0("weights", self.weights, len(self.terms), "term"))
+        if not any(self.weights):
+            raise ValueError(f"weights must not all be 0, found {self.weights}: give the primary a weight, such as 1")
 
     def init(self) -> None:
         """Nothing to remember."""

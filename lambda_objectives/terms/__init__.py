@@ -31,6 +31,8 @@ Further marks of a term, where they hold
     predict it.
 ``together``
     Where a data set is spread over workers, it wants the rows of all of them: its value is no mean of theirs.
+``__call__ = no_objective``
+    Tells users who give it to a booster that an `Objective` belongs there.
 ``pooled_by(prepared)``
     What its value is a mean over, if that is not `mass`.
 
@@ -54,12 +56,12 @@ handed a state that JSON can hold, and returns the next one.
 
 from importlib import import_module
 from types import ModuleType
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from lambda_objectives.arrays import whole_number
+from lambda_objectives.arrays import brief, whole_number
 from lambda_objectives.queries import Queries, Ranking
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -161,19 +163,56 @@ def mass(term: Term, queries: Queries) -> float:
     return float(queries.query_weights.sum())
 
 
-def check_column(name: str, column: Any) -> None:
+def check_column(name: str, column: Any, what: str = "a column's name") -> None:
     """Refuse what cannot be a column's name in a history: blanks, colons and commas break XGBoost's text format."""
     if column is None:
         return
     if not isinstance(column, str) or not column or set(column) & set(" \t\n:,"):
-        raise ValueError(f"{name} must be a column's name, without blanks, colons and commas, found {column!r}")
+        hint = ""
+        if isinstance(column, str) and column:
+            hint = f": write {''.join('_' if c in ' :,' or c.isspace() else c for c in column)!r}"
+        elif not isinstance(column, str) and np.ndim(column):
+            hint = ": attach the values, lambda_objectives.attach(data, NAME=values), and write 'NAME' here"
+        raise ValueError(f"{name} must be {what}, without blanks, colons and commas, found {brief(column)}{hint}")
 
 
 def check_term(name: str, term: Any) -> None:
-    """Refuse what is no term; a metric is told how it becomes one."""
+    """Refuse what is no term; what else it is is told how it becomes one."""
     if isinstance(term, type) or not (hasattr(term, "gradient") and hasattr(term, "prepare")):
-        hint = f": write LambdaRank({term!r})" if hasattr(term, "tables") and not isinstance(term, type) else ""
-        raise TypeError(f"{name} must be a term, such as LambdaRank(NDCG(10)), found {term!r}{hint}")
+        raise TypeError(f"{name} must be a term, such as LambdaRank(NDCG(10)), found {brief(term)}{instead_of(term)}")
+
+
+def instead_of(thing: Any) -> str:
+    """What to write in place of something that is no term, where that can be told."""
+    kind = thing.__name__ if isinstance(thing, type) else ""
+    if kind and hasattr(thing, "tables"):
+        return f": write LambdaRank({kind}(...))"
+    if kind:
+        return f": write {kind}(...)" if hasattr(thing, "terms") or hasattr(thing, "prepare") else ""
+    if hasattr(thing, "tables"):
+        return f": write LambdaRank({thing!r})"
+    if hasattr(thing, "spec") and hasattr(thing, "metrics"):
+        return ": that is an Objective; here belongs what it was made of, objective.spec"
+    if hasattr(thing, "at_most"):
+        return ": a bound belongs into AugmentedLagrangian(primary, constraints=[...])"
+    if hasattr(thing, "advance") and hasattr(thing, "terms"):
+        return ": that is a spec of several terms; name one of them"
+    if isinstance(thing, list | tuple):
+        return ": of several terms write WeightedSum([...], weights=[...])"
+    if getattr(thing, "shape", ()):
+        return ": a spec comes first, then scores and labels; boosters take an Objective(spec), not a class"
+    return ""
+
+
+def no_objective(self: Any, first: Any, second: Any, weights: Any = None, group: Any = None) -> NoReturn:
+    """The `__call__` of terms and specs: what a booster meets that is given one of them where an objective belongs.
+
+    Without it XGBoost's estimators would take one for the name of an objective.
+    """
+    raise TypeError(
+        f"objective: boosters take an Objective, found {brief(self)}: give them "
+        "objective = lambda_objectives.Objective(spec), and for feval= or custom_metric= its objective.metrics"
+    )
 
 
 def check_seed(seed: Any) -> None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from lambda_objectives.arrays import Vector
 from lambda_objectives.metrics import check_number
 from lambda_objectives.queries import Queries, Ranking, weighted_mean
-from lambda_objectives.terms import Exchange, Floats, Reading, check_column, qualified
+from lambda_objectives.terms import Exchange, Floats, Reading, check_column, no_objective, qualified
 from lambda_objectives.terms.losses import Prepared
 
 
@@ -51,6 +51,7 @@ class Poisson:
 
     needs_order: ClassVar[bool] = False
     link: ClassVar[str] = "log"
+    __call__ = no_objective
 
     def __post_init__(self) -> None:
         check_column("label", self.label)
@@ -116,6 +117,7 @@ class Gamma:
 
     needs_order: ClassVar[bool] = False
     link: ClassVar[str] = "log"
+    __call__ = no_objective
 
     def __post_init__(self) -> None:
         check_column("label", self.label)
@@ -193,6 +195,7 @@ class Tweedie:
 
     needs_order: ClassVar[bool] = False
     link: ClassVar[str] = "log"
+    __call__ = no_objective
 
     def __post_init__(self) -> None:
         check_number("rho", self.rho)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from lambda_objectives.arrays import Vector, whole_number
 from lambda_objectives.queries import Queries, Ranking
-from lambda_objectives.terms import Floats, Reading, check_column, groups_of, loops
+from lambda_objectives.terms import Floats, Reading, check_column, groups_of, loops, no_objective
 from lambda_objectives.terms.counts import exponential
 from lambda_objectives.terms.losses import logistic
 from lambda_objectives.terms.slices import SPREAD, directions
@@ -117,6 +117,7 @@ class DistanceCovariance:
 
     needs_order: ClassVar[bool] = False
     reaches_zero: ClassVar[bool] = True
+    __call__ = no_objective
 
     def __post_init__(self) -> None:
         if isinstance(self.control, list | tuple):

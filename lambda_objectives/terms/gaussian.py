@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from lambda_objectives.arrays import Vector
 from lambda_objectives.queries import Queries, Ranking, weighted_mean
-from lambda_objectives.terms import Exchange, Floats, Reading, check_column, qualified
+from lambda_objectives.terms import Exchange, Floats, Reading, check_column, no_objective, qualified
 from lambda_objectives.terms.losses import Prepared
 
 CONSTANT = 0.5 * math.log(2 * math.pi)
@@ -63,6 +63,7 @@ class Gaussian:
     needs_order: ClassVar[bool] = False
     outputs: ClassVar[int] = 2
     link: ClassVar[str] = "identity"
+    __call__ = no_objective
 
     def __post_init__(self) -> None:
         check_column("label", self.label)

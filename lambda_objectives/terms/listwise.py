@@ -11,7 +11,7 @@ import numpy.typing as npt
 from lambda_objectives.arrays import Vector
 from lambda_objectives.metrics import check_number
 from lambda_objectives.queries import Queries, Ranking
-from lambda_objectives.terms import Floats, Reading, check_column, check_seed, loops, qualified
+from lambda_objectives.terms import Floats, Reading, check_column, check_seed, loops, no_objective, qualified
 
 
 class Prepared(NamedTuple):
@@ -71,6 +71,7 @@ class QueryRMSE:
 
     needs_order: ClassVar[bool] = True
     over_rows: ClassVar[bool] = True
+    __call__ = no_objective
 
     def __post_init__(self) -> None:
         check_column("label", self.label)
@@ -151,6 +152,7 @@ class QuerySoftMax:
     beta: float = 1.0
 
     needs_order: ClassVar[bool] = True
+    __call__ = no_objective
 
     def __post_init__(self) -> None:
         check_column("label", self.label)
@@ -253,6 +255,7 @@ class XENDCG:
     seed: int = 0
 
     needs_order: ClassVar[bool] = True
+    __call__ = no_objective
 
     def __post_init__(self) -> None:
         check_column("label", self.label)

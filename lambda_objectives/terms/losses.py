@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from lambda_objectives.arrays import Vector
 from lambda_objectives.queries import Queries, Ranking, weighted_mean
-from lambda_objectives.terms import Exchange, Floats, Reading, check_column, qualified
+from lambda_objectives.terms import Exchange, Floats, Reading, check_column, no_objective, qualified
 
 
 class Prepared(NamedTuple):
@@ -48,6 +48,7 @@ class SquaredError:
 
     needs_order: ClassVar[bool] = False
     link: ClassVar[str] = "identity"
+    __call__ = no_objective
 
     def __post_init__(self) -> None:
         check_column("label", self.label)
@@ -113,6 +114,7 @@ class LogLoss:
 
     needs_order: ClassVar[bool] = False
     link: ClassVar[str] = "logit"
+    __call__ = no_objective
 
     def __post_init__(self) -> None:
         check_column("label", self.label)

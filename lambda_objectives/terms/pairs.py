@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from lambda_objectives.arrays import Vector, whole_number
+from lambda_objectives import metrics
+from lambda_objectives.arrays import Vector, brief, whole_number
 from lambda_objectives.kernels import CONCORDANCE, GIVEN, NEVER, NONE, PRECISION, Pairs
 from lambda_objectives.metrics import check_number, values
 from lambda_objectives.metrics.tables import Tables, longest_query, query_of_rows
 from lambda_objectives.queries import Queries, Ranking
-from lambda_objectives.terms import Floats, Reading, check_seed
+from lambda_objectives.terms import Floats, Reading, check_seed, instead_of
 
 
 class Prepared(NamedTuple):
@@ -117,7 +119,15 @@ def option(term: Any, name: str, default: Any) -> Any:
 def check_metric(metric: Any) -> None:
     """Refuse what is no metric."""
     if isinstance(metric, type) or not hasattr(metric, "tables"):
-        raise TypeError(f"metric must be a metric object such as NDCG(10), found {metric!r}")
+        hint = instead_of(metric)
+        if isinstance(metric, type):
+            hint = f": write {metric.__name__}(...)"
+        elif isinstance(metric, str):
+            name, _, k = metric.partition("@")
+            known = {each.lower(): each for each in metrics.__all__ if hasattr(getattr(metrics, each), "tables")}
+            found = difflib.get_close_matches(name.lower(), known, n=1)
+            hint = f": write {known[found[0]]}({k})" if found else f": there are {', '.join(known.values())}"
+        raise TypeError(f"metric must be a metric object such as NDCG(10), found {brief(metric)}{hint}")
 
 
 def check_options(term: Any) -> None:

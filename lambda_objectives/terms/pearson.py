@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from lambda_objectives.arrays import Vector
 from lambda_objectives.queries import Queries, Ranking, weighted_mean
-from lambda_objectives.terms import Exchange, Floats, Reading, check_column, groups_of, qualified
+from lambda_objectives.terms import Exchange, Floats, Reading, check_column, groups_of, no_objective, qualified
 
 
 class Prepared(NamedTuple):
@@ -66,6 +66,7 @@ class Pearson:
     within_group: bool | str = field(default=True)
 
     needs_order: ClassVar[bool] = False
+    __call__ = no_objective
 
     def __post_init__(self) -> None:
         check_column("label", self.label)

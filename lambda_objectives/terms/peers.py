@@ -10,7 +10,7 @@ import numpy as np
 from lambda_objectives.arrays import Vector
 from lambda_objectives.metrics import values
 from lambda_objectives.queries import Queries, Ranking
-from lambda_objectives.terms import Floats, Reading, qualified
+from lambda_objectives.terms import Floats, Reading, no_objective, qualified
 
 
 class Prepared(NamedTuple):
@@ -27,6 +27,7 @@ class Peer:
 
     needs_order: ClassVar[bool] = True
     call: ClassVar[str]  # the function that makes it
+    __call__ = no_objective
     label: str | None
 
     def __repr__(self) -> str:

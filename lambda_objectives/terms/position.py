@@ -11,7 +11,7 @@ import numpy.typing as npt
 from lambda_objectives.arrays import Vector
 from lambda_objectives.metrics import check_number
 from lambda_objectives.queries import Queries, Ranking
-from lambda_objectives.terms import Floats, Reading, check_column, qualified
+from lambda_objectives.terms import Floats, Reading, check_column, no_objective, qualified
 from lambda_objectives.terms.pairs import (
     Prepared,
     check_metric,
@@ -114,6 +114,7 @@ class UnbiasedRank:
     ratio_floor: float = 0.01
 
     needs_order: ClassVar[bool] = True
+    __call__ = no_objective
 
     def __post_init__(self) -> None:
         check_metric(self.metric)

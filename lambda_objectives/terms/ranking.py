@@ -11,7 +11,7 @@ import numpy.typing as npt
 from lambda_objectives.kernels import LOSS1, LOSS2, LOSS2_PLUS, UNIT
 from lambda_objectives.metrics import DCG, NDCG, check_number
 from lambda_objectives.queries import Queries, Ranking
-from lambda_objectives.terms import Floats, Reading, check_column, qualified
+from lambda_objectives.terms import Floats, Reading, check_column, no_objective, qualified
 from lambda_objectives.terms.pairs import (
     Prepared,
     check_metric,
@@ -114,6 +114,7 @@ class LambdaRank:
     propensity_floor: float = field(default=0.1, kw_only=True)
 
     needs_order: ClassVar[bool] = True
+    __call__ = no_objective
 
     def __post_init__(self) -> None:
         check_metric(self.metric)
@@ -192,6 +193,7 @@ class RankNet:
     unjudged: bool = field(default=False, kw_only=True)
 
     needs_order: ClassVar[bool] = True
+    __call__ = no_objective
 
     def __post_init__(self) -> None:
         check_column("label", self.label)
@@ -273,6 +275,7 @@ class LambdaLoss:
     log_norm: bool = False
 
     needs_order: ClassVar[bool] = True
+    __call__ = no_objective
 
     def __post_init__(self) -> None:
         check_metric(self.metric)

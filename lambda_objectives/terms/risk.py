@@ -8,11 +8,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lambda_objectives.arrays import Vector
+from lambda_objectives.arrays import Vector, brief
 from lambda_objectives.kernels import Risk
 from lambda_objectives.metrics import check_number, values
 from lambda_objectives.queries import Queries, Ranking
-from lambda_objectives.terms import Floats, Reading, check_column, qualified
+from lambda_objectives.terms import Floats, Reading, check_column, no_objective, qualified
 from lambda_objectives.terms.pairs import (
     Prepared,
     check_metric,
@@ -95,6 +95,7 @@ class RiskRank:
 
     needs_order: ClassVar[bool] = True
     together: ClassVar[bool] = True  # the measure is one of all queries
+    __call__ = no_objective
 
     def __post_init__(self) -> None:
         check_metric(self.metric)
@@ -104,7 +105,7 @@ class RiskRank:
                 f"of the utility; found {self.metric!r}"
             )
         if not isinstance(self.baseline, str):
-            raise ValueError(f"baseline must be the name of a column with scores, found {self.baseline!r}")
+            raise ValueError(f"baseline must be the name of a column with scores, found {brief(self.baseline)}")
         check_column("baseline", self.baseline)
         check_number("alpha", self.alpha)
         if self.alpha < 0:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from lambda_objectives.arrays import whole_number
 from lambda_objectives.metrics import NDCG, check_number
 from lambda_objectives.queries import Queries, Ranking
-from lambda_objectives.terms import Floats, Reading, check_column, loops, qualified
+from lambda_objectives.terms import Floats, Reading, check_column, loops, no_objective, qualified
 from lambda_objectives.terms.pairs import (
     Prepared,
     check_metric,
@@ -86,6 +86,7 @@ class YetiRank:
     truncation: int | None = None
 
     needs_order: ClassVar[bool] = True
+    __call__ = no_objective
 
     def __post_init__(self) -> None:
         check_metric(self.metric)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lambda_objectives.arrays import vector
+from lambda_objectives.columns import named_columns
 from lambda_objectives.metrics import check_number
 from lambda_objectives.queries import Queries
 from lambda_objectives.run import Run
@@ -71,7 +72,7 @@ def bounds(
     shares = (
         shares_of("gain", gain, terms) if gain is not None else shares_of("cut", 0.1 if cut is None else cut, terms)
     )
-    queries = Queries.from_arrays(labels, group=group, qid=qid, weights=weights, columns={**(columns or {}), **named})
+    queries = Queries.from_arrays(labels, group=group, qid=qid, weights=weights, columns=named_columns(columns, named))
     found = [measured(term, queries, scores) for term in terms]
     if gain is None:
         return [cut_by(term, each, share) for term, each, share in zip(terms, found, shares, strict=True)]

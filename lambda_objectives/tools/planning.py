@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from lambda_objectives.arrays import vector
+from lambda_objectives.columns import named_columns
 from lambda_objectives.evaluation import evaluate
 from lambda_objectives.metrics import Precision, check_number
 from lambda_objectives.queries import Queries
@@ -159,7 +160,7 @@ def probe(
     check_term("primary", primary)
     if metric is not None and not getattr(metric, "maximise", False):
         raise ValueError(f"metric must be one of which more is better, such as NDCG(5), found {metric!r}")
-    queries = Queries.from_arrays(labels, group=group, qid=qid, weights=weights, columns={**(columns or {}), **named})
+    queries = Queries.from_arrays(labels, group=group, qid=qid, weights=weights, columns=named_columns(columns, named))
     scores = train(primary)
     base = [measured(term, queries, scores, metric) for term in terms]
     models = []
@@ -232,7 +233,7 @@ def sweep(
     """
     terms, cuts = several_terms(terms), _checked(cuts)
     check_term("primary", primary)
-    data: dict[str, Any] = dict(group=group, qid=qid, weights=weights, columns={**(columns or {}), **named})
+    data: dict[str, Any] = dict(group=group, qid=qid, weights=weights, columns=named_columns(columns, named))
     together = WeightedSum([primary, *terms], [1.0] * (1 + len(terms)))
     scores = train(primary)
     models = [{"cut": 0.0} | evaluate(together, scores, labels, **data)]

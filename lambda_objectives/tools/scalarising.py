@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lambda_objectives.arrays import Vector, group_or_qid, vector, whole_number
+from lambda_objectives.columns import named_columns
 from lambda_objectives.metrics import check_number
 from lambda_objectives.queries import Queries
 from lambda_objectives.specs import WeightedSum
@@ -68,7 +69,7 @@ def overweighted(
     >>> lo.planning.overweighted({"t1": 3.0, "t2": 2.0}, group=[2, 2], t1=[0, 1, 0, 0], t2=[1, 0, 0, 1]).tolist()
     [6.0, 6.0, 2.0, 2.0]
     """
-    flags = {**(columns or {}), **named}
+    flags = named_columns(columns, named)
     if not factors:
         raise ValueError("factors must hold at least one column's name and factor, such as {'t1': 2.0}")
     if on not in ("query", "row"):

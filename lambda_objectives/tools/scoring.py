@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 import lambda_objectives
+from lambda_objectives.arrays import nearest
 from lambda_objectives.metrics import NDCG
 from lambda_objectives.tools.console import UserError, explained, require, table
 from lambda_objectives.tools.files import Ranked, widen
@@ -45,7 +46,10 @@ def parse_metric(text: str) -> Any:
     name, at, cutoff = text.partition("@")
     kind: Any = known.get(name.lower())
     if kind is None:
-        raise UserError(f"unknown metric {text!r}: there are {', '.join(sorted(known))}; with a cut-off as in ndcg@10")
+        raise UserError(
+            f"unknown metric {text!r}{nearest(name.lower(), known)}: there are {', '.join(sorted(known))}; with a "
+            "cut-off as in ndcg@10"
+        )
     if not at:
         return with_cutoff(kind, None)
     if not (cutoff.isascii() and cutoff.isdigit() and int(cutoff)):

@@ -353,7 +353,7 @@ def refused(table):
             ranker(), table, group=None
         ),
         r"group: X has a column 'qid' of query ids as well": lambda: ranker().fit(frame, table.y, group=table.group),
-        r"num_leafs=3: LightGBM has no such parameter; is num_leaves meant\?": fit(ranker(num_leafs=3), table),
+        r"num_leafs=3: LightGBM has no such parameter \(did you mean 'num_leaves'\?\)": fit(ranker(num_leafs=3), table),
         r"num_boost_round=3: say n_estimators= instead": fit(ranker(num_boost_round=3), table),
         r"n_estimators must be a whole number from 1, found 0": fit(ranker(n_estimators=0), table),
         r"objective: spec must be a term or a spec, such as .*, found 'lambdarank'": fit(ranker("lambdarank"), table),

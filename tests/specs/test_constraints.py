@@ -1,6 +1,7 @@
 """Constraint: a bound on a term, and how it counts in a round."""
 
 import copy
+import itertools
 import math
 import pickle
 
@@ -123,7 +124,7 @@ def test_a_bound_that_is_no_finite_number_is_refused(bound, value):
         ({"at_most": 0.5, "relative": "yes"}, "relative must be True or False, found 'yes'"),
         ({"at_most": 0.5, "scale": 0.0}, "scale must be above 0, found 0.0"),
         ({"at_most": 0.5, "scale": -1}, "scale must be above 0, found -1"),
-        ({"at_most": 0.5, "name": "a b"}, "name must be a column's name, without blanks.*'a b'"),
+        ({"at_most": 0.5, "name": "a b"}, "name must be a text, without blanks.*'a b': write 'a_b'"),
         ({"at_most": 0.5, "name": "a:b"}, "name must be .* without blanks, colons.*'a:b'"),
         ({"at_most": 0.5, "name": ""}, "name must be "),
         ({"at_most": 0.5, "name": 3}, "name must be .*found 3"),
@@ -155,3 +156,35 @@ def test_at_least_wants_a_term_with_a_metric(term):
     constraint = lo.Constraint(term, at_least=0.5, name="floor")
     with pytest.raises(ValueError, match=r"at_least: constraint 'floor' needs a term with a metric .* use at_most="):
         margins(constraint)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        lo.NDCG(3), lo.DCG(), lo.NDCG(3, ties="mean"), lo.MAP(3), lo.MAP(gain="linear"), lo.MRR(), lo.ERR(2), lo.AUC(),
+        lo.Precision(2), lo.Recall(2), lo.HitRate(1), lo.RBP(3), lo.Kendall(), lo.Spearman(),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_a_bound_that_no_order_of_the_rows_keeps_to_is_refused(metric):
+    labels, sizes, weights = [2.0, 0, 1, 1, 0, 3, 0, 0, 0, 1], [4, 3, 3], [1.0, 2.0, 0.5]
+    low = high = 0.0
+    for start, size, weight in zip([0, 4, 7], sizes, weights, strict=True):
+        orders = itertools.permutations(range(size))
+        found = [metric(order, labels[start : start + size], group=[size]) for order in orders]
+        low, high = low + weight * min(found) / 3.5, high + weight * max(found) / 3.5
+
+    def train(bound):
+        kept = lo.Constraint(lo.LambdaRank(metric, label="q"), at_least=bound, name="kept")
+        spec = lo.AugmentedLagrangian(QUALITY, [kept])
+        data = {"group": sizes, "weights": weights, "q": labels, "quality": labels}
+        return lo.gradient(spec, np.arange(10.0), labels, **data)
+
+    train(high)
+    with pytest.raises(ValueError, match=rf"at_least=.* 'kept' cannot be met.* from {low:.4g} to {high:.4g}"):
+        train(high + 1e-4)
+    if low < 0:
+        train(-1e-4)
+    else:
+        with pytest.raises(ValueError, match=r"at_least=-0\.0001: .* asks for nothing"):
+            train(-1e-4)

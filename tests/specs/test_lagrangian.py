@@ -615,7 +615,7 @@ ONE = [lo.Constraint(QUALITY, at_most=0.5)]
 @pytest.mark.parametrize(
     ("constraints", "options", "words"),
     [
-        ([], {}, "constraints must hold at least one Constraint; without any, the primary alone is a spec"),
+        ([], {}, "constraints must hold at least one Constraint, found none; without any, the primary alone is a spec"),
         ([*ONE, lo.Constraint(QUALITY, 0.6)], {}, "2 constraints have the name 'quality.ndcg@3': give each.* name="),
         ([*ONE, lo.Constraint(CLICKS, 1, "quality.ndcg@3")], {}, "2 constraints have the name 'quality.ndcg@3'"),
         (ONE, {"update": "adam"}, "update must be 'auto', 'carry' or 'reset', found 'adam'"),
