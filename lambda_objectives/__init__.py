@@ -85,6 +85,8 @@ __all__ = [
     "gradient",
     "lightgbm",
     "planning",
+    "plots",
+    "report",
     "resume",
     "sklearn",
     "xgboost",
@@ -95,6 +97,8 @@ _LAZY = {
     "datasets": "tools.datasets",
     "lightgbm": "lightgbm",
     "planning": "tools.planning",
+    "plots": "tools.plots",
+    "report": "tools.report",
     "sklearn": "sklearn",
     "xgboost": "xgboost",
 }  # loaded when touched

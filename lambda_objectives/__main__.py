@@ -15,7 +15,8 @@ from typing import Any, NoReturn
 from lambda_objectives.tools.console import UserError, plain, require, table
 
 NAME = "lambda_objectives"
-WRITTEN = {"model.txt", "model.json", "constraints.json", "constraints.png"}  # by some trainings, not by all
+# by some trainings, not by all
+WRITTEN = {"model.txt", "model.json", "constraints.json", "constraints.png", "report.html"}
 USED = ("numpy", "numba", "lightgbm", "xgboost", "sklearn", "matplotlib", "tqdm")
 
 
@@ -46,7 +47,15 @@ def demo(arguments: argparse.Namespace) -> None:
 
 def train(arguments: argparse.Namespace) -> None:
     """Train on files and write the model, its metrics and the learning curve."""
-    from lambda_objectives.tools import constrained, constraint_report, files, labels, scoring, training
+    from lambda_objectives.tools import (
+        constrained,
+        constraint_report,
+        files,
+        labels,
+        scoring,
+        training,
+        training_report,
+    )
     from lambda_objectives.tools.settings import Settings, parse_params
 
     settings = Settings(
@@ -61,6 +70,7 @@ def train(arguments: argparse.Namespace) -> None:
         score_gap_norm=arguments.score_gap_norm,
         seed=arguments.seed,
         params=parse_params(arguments.param),
+        watch_labels=arguments.report,
     )
     further = labels.parse_labels(arguments.label)
     wanted = _wanted(arguments, [label.name for label in further])
@@ -69,7 +79,7 @@ def train(arguments: argparse.Namespace) -> None:
     out = Path(arguments.out)
     files.refuse_existing(out, arguments.overwrite)
     paths = {"train": arguments.train, "valid": arguments.valid, "test": arguments.test}
-    with files.all_or_nothing(out) as folder:
+    with files.all_or_nothing(out) as folder, training_report.overheard() as said:
         data = files.read({role: path for role, path in paths.items() if path is not None})
         data, how = labels.add(data, further, remove=True)
         start = time.perf_counter()
@@ -80,22 +90,20 @@ def train(arguments: argparse.Namespace) -> None:
         by_label = {role: labels.measure_labels(scoring.reported(settings.metric), trained.model.scores(part.X), part)
                     for role, part in data.items()} if further else {}  # fmt: skip
         more = labels.report(further, how, by_label)
-        if outcome is not None:
-            more["objective"] = repr(outcome.spec)
-        names = training.write(folder, settings, trained, data, measured, seconds, more)
-        if outcome is not None:
-            names += constraint_report.write(folder, outcome, settings)
+        if outcome is None:
+            headline, bounds = training_report.headline(trained, settings), None
+        else:
+            headline, bounds = constraint_report.headline(outcome, settings), constraint_report.facts(outcome, settings)
+            more["objective"] = bounds["objective"]
+        facts = training_report.facts(settings, trained, data, measured, seconds, more)
+        names = training_report.write(folder, trained, facts)
+        if outcome is not None and bounds is not None:
+            names += constraint_report.write(folder, outcome, settings, bounds)
+        if arguments.report:
+            names += training_report.write_page(folder, facts, bounds, headline.splitlines(), said)
         for other in WRITTEN - set(names):
             (out / other).unlink(missing_ok=True)  # of an earlier training, with the other booster or constraints
-    if outcome is None:
-        kept = f"round {trained.best_round} of {len(trained.curves['valid'])} is kept"
-        if settings.early_stopping:
-            kept += f", the best by {settings.metric.name} on valid"
-            if trained.best_round == settings.rounds:
-                kept += ": more --rounds may do better"
-        print(f"{settings.booster}, {type(settings.term).__name__} on {settings.term.name}: {kept}\n")
-    else:
-        print(f"{constraint_report.headline(outcome, settings)}\n")
+    print(f"{headline}\n")
     print(scoring.metrics_table(measured, data))
     if further:
         print(f"\n{labels.told(further, how, data)}")
@@ -203,6 +211,9 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--param", action="append", default=[], metavar="NAME=VALUE",
                          help="a parameter of the booster; may be repeated")  # fmt: skip
     command.add_argument("--seed", type=_whole(0), default=0, metavar="N", help="the booster's seed (0)")
+    command.add_argument("--report", action="store_true",
+                         help="write report.html too: data, settings, curves, results, features and warnings on one "
+                         "page that needs no other file")  # fmt: skip
     _label(command, "a further label, of a feature by its number in the files, which is no feature then; NAME=-NUMBER "
            "if less is better; graded within each query unless all its values are grades, whole from 0 to 4; may be "
            "repeated")  # fmt: skip

@@ -73,3 +73,12 @@ class Table:
 
 
 TRAIN, TEST = Table.random(90, seed=1), Table.random(60, seed=2)
+
+
+def letor(X, y, group):
+    """Rows as a LETOR file has them, features numbered from 1, queries from 0."""
+    qid = np.repeat(np.arange(len(group)), group)
+    return "".join(
+        f"{label:.0f} qid:{query} " + " ".join(f"{j}:{value:.5f}" for j, value in enumerate(row, 1)) + "\n"
+        for row, label, query in zip(X, y, qid, strict=True)
+    )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import lambda_objectives as lo
 from lambda_objectives.tools.console import explained, table
 from lambda_objectives.tools.constrained import Bound, Outcome, reading
+from lambda_objectives.tools.labels import OWN
 from lambda_objectives.tools.settings import Settings
+from lambda_objectives.tools.training_report import label_curves
 
 
 def headline(outcome: Outcome, settings: Settings) -> str:
@@ -64,17 +67,11 @@ def metrics_table(outcome: Outcome, settings: Settings) -> str:
     return table([f"{metric} by label", "baseline", "constrained", "difference"], rows)
 
 
-def write(folder: Path, outcome: Outcome, settings: Settings) -> list[str]:
-    """Write constraints.json and constraints.png; return the names of the files."""
-    from lambda_objectives.tools.plots import save_constraints
-
+def facts(outcome: Outcome, settings: Settings) -> dict[str, Any]:
+    """What constraints.json has."""
     wanted, judge, model = outcome.wanted, outcome.wanted.judge, outcome.model
     pairs = list(zip(wanted.bounds, outcome.spec.constraints, strict=True))
-    by_round = {
-        role: {bound.label: readings[reading(bound, c.term)] for bound, c in pairs}
-        for role, readings in model.readings.items()
-    }
-    report = {
+    return {
         "objective": repr(outcome.spec),
         "update": wanted.update,
         "mu": wanted.mu,
@@ -98,20 +95,35 @@ def write(folder: Path, outcome: Outcome, settings: Settings) -> list[str]:
             for bound, c in pairs
         },
         "metrics": outcome.metrics,
-        "values_by_round": by_round,  # after each round
+        "values_by_round": {  # after each round
+            role: {bound.label: readings[reading(bound, c.term)] for bound, c in pairs}
+            for role, readings in model.readings.items()
+        },
         "margins_by_round": {
             role: {bound.label: readings[f"margin/{bound.label}"] for bound in wanted.bounds}
             for role, readings in model.readings.items()
         },
         "multipliers_by_round": model.multipliers,  # with which the tree of each round was grown
+        "baseline_curves": {  # of the metric, by label
+            OWN: outcome.baseline.curves,
+            **label_curves(outcome.baseline, settings.metric.name, list(outcome.metrics["baseline"]["train"])),
+        },
     }
+
+
+def write(folder: Path, outcome: Outcome, settings: Settings, report: Mapping[str, Any]) -> list[str]:
+    """Write constraints.json, which is the report, and constraints.png; return the names of the files."""
+    from lambda_objectives.tools.plots import save_constraints
+
+    judge, model = outcome.wanted.judge, outcome.model
+    pairs = list(zip(outcome.wanted.bounds, outcome.spec.constraints, strict=True))
     bounds: dict[str, float] = {}
     panels: dict[str, dict[str, list[float]]] = {}
     pairs.sort(key=lambda pair: pair[0].at_least)  # costs first: colours go by the order
     for bound, c in pairs:
         bounds[_bounded(bound, c)] = c.bound
         axis = f"{settings.metric.name if bound.at_least else 'cost'} on {judge}"
-        panels.setdefault(axis, {})[_bounded(bound, c)] = by_round[judge][bound.label]
+        panels.setdefault(axis, {})[_bounded(bound, c)] = report["values_by_round"][judge][bound.label]
     weights = {bound.label: model.multipliers[bound.label] for bound, _ in pairs}
     with explained():
         title = f"{settings.booster}, {type(settings.term).__name__} on {settings.term.name} under constraints"

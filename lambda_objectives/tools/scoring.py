@@ -20,6 +20,8 @@ from lambda_objectives.metrics import NDCG
 from lambda_objectives.tools.console import UserError, explained, require, table
 from lambda_objectives.tools.files import Ranked, widen
 
+EMPTY = "Queries without a relevant row{} have NDCG 1, as in both boosters"
+
 # ----------------------------------------------------------------------------------------------------------- metrics
 
 
@@ -99,7 +101,7 @@ def metrics_table(measured: dict[str, dict[str, float]], data: dict[str, Ranked]
     lacking = {role: data[role].without_relevant for role in measured}
     if any(lacking.values()):
         counts = ", ".join(f"{count} in {role}" for role, count in lacking.items())
-        lines += f"\n\nQueries without a relevant row ({counts}) have NDCG 1, as in both boosters."
+        lines += f"\n\n{EMPTY.format(f' ({counts})')}."
     return lines
 
 

@@ -59,6 +59,8 @@ class Settings:
         The booster's seed, and that of an objective that draws at random.
     params
         The booster's parameters.
+    watch_labels
+        Whether the metric of every further label is read in every round too.
     """
 
     booster: str
@@ -72,6 +74,7 @@ class Settings:
     seed: int = 0
     params: Mapping[str, Any] = field(default_factory=dict)
     objective: str = "lambdarank"
+    watch_labels: bool = False
 
     def __post_init__(self) -> None:
         options = {

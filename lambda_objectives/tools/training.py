@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
-import platform
 import re
-import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import lambda_objectives as lo
+from lambda_objectives.specs import as_spec
 from lambda_objectives.tools.console import UserError, explained, progress, require
 from lambda_objectives.tools.files import Ranked
 from lambda_objectives.tools.scoring import Model, feature_names, measure, reported, silent_stderr
@@ -98,6 +95,10 @@ def train(settings: Settings, data: Mapping[str, Ranked], goal: Goal | None = No
     watch = [objective] if goal is not None or getattr(settings.term, "metric", None) == settings.metric else []
     if getattr(settings.term, "metric", None) != settings.metric:
         watch.insert(0, lo.Objective(lo.LambdaRank(settings.metric)))
+    if settings.watch_labels:
+        known = [term.name for each in watch for term in as_spec(each.spec).terms]
+        further = [lo.LambdaRank(settings.metric, label=name) for name in data["train"].labels]
+        watch += [lo.Objective(term) for term in further if term.name not in known]
     require(settings.booster)
     run = _lightgbm if settings.booster == "lightgbm" else _xgboost
     with progress(settings.rounds, what or settings.booster) as bar, explained():
@@ -262,48 +263,3 @@ def measure_all(settings: Settings, trained: Trained, data: Mapping[str, Ranked]
     """Return the metrics of a trained model on each data set."""
     metrics = reported(settings.metric)
     return {role: measure(metrics, trained.model.scores(part.X), part) for role, part in data.items()}
-
-
-def write(
-    folder: Path,
-    settings: Settings,
-    trained: Trained,
-    data: Mapping[str, Ranked],
-    measured: dict[str, dict[str, float]],
-    seconds: float,
-    more: Mapping[str, Any] | None = None,
-) -> list[str]:
-    """Write the model, the learning curve and metrics.json with more in it; return the names of the files."""
-    from lambda_objectives.tools.plots import save_learning_curve
-
-    booster = require(settings.booster)
-    report = {
-        "booster": settings.booster,
-        "objective": repr(settings.term),
-        "metric": settings.metric.name,
-        "best_round": trained.best_round,
-        "rounds_trained": len(trained.curves["valid"]),
-        "early_stopping": settings.early_stopping,
-        "params": settings.all_params,
-        "data": {
-            role: {"file": part.path, "queries": len(part.group), "rows": len(part.y), "features": part.X.shape[1]}
-            for role, part in data.items()
-        },
-        "metrics": measured,
-        **(more or {}),
-        "curves": trained.curves,
-        "seconds": round(seconds, 3),
-        "versions": {
-            "lambda_objectives": lo.__version__,
-            settings.booster: booster.__version__,
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-        },
-        "written": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-    }
-    with explained():
-        model = trained.model.save(folder)
-        picture = folder / "learning_curve.png"
-        save_learning_curve(picture, trained.curves, trained.best_round, settings.metric.name)
-        (folder / "metrics.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    return [model.name, "learning_curve.png", "metrics.json"]

@@ -8,6 +8,7 @@ import pytest
 
 import lambda_objectives as lo
 from lambda_objectives.__main__ import main
+from tests.data import letor
 
 BOOSTERS = ["lightgbm", "xgboost"]
 MODEL = {"lightgbm": "model.txt", "xgboost": "model.json"}
@@ -16,15 +17,10 @@ LABELS = ["--label", f"cheap=-{PRICE}", "--label", f"stocked={STOCKED}"]
 ROLES = ("train", "valid", "test")
 
 
-def letor(queries, seed):
+def shop_file(queries, seed):
     """A shop's queries; feature 19 is an attribute that is 0 or 1, feature 20 a number."""
     shop = lo.datasets.product_search(queries, seed)
-    X = np.column_stack([shop.X, shop.columns["t2"], shop.columns["price"] % 7])
-    qid = np.repeat(np.arange(len(shop.group)), shop.group)
-    return "".join(
-        f"{label:.0f} qid:{query} " + " ".join(f"{j}:{value:.5f}" for j, value in enumerate(row, 1)) + "\n"
-        for row, label, query in zip(X, shop.y, qid, strict=True)
-    )
+    return letor(np.column_stack([shop.X, shop.columns["t2"], shop.columns["price"] % 7]), shop.y, shop.group)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +28,7 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
     paths = {role: folder / f"{role}.txt" for role in ROLES}
     for seed, (role, path) in enumerate(paths.items()):
-        path.write_text(letor(60 if role == "train" else 30, seed))
+        path.write_text(shop_file(60 if role == "train" else 30, seed))
     return paths
 
 
