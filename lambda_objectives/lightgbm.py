@@ -200,7 +200,8 @@ def early_stopping(
     Of the rounds that keep to all bounds the one with the best metric is chosen; where none does, the one that breaks
     them the least, with a warning that gives each constraint's margin. A round that keeps to a bound only because that
     had not been broken yet, by scores that were small, comes after all that do so later. Rounds in which an
-    `AugmentedLagrangian` does not yet ask for all that is wanted do not count as waiting. With any other spec this is
+    `AugmentedLagrangian` does not yet ask for all that is wanted do not count as waiting, nor do those that come closer
+    to the bounds than any since they were broken most. With any other spec this is
     early stopping by the primary metric, in its own direction; with `Decorrelated` by the metric and the penalty, where
     these go together.
 

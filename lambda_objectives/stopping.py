@@ -76,6 +76,8 @@ class Choice:
         self.best: Candidate | None = None
         self.settled_at: int | None = None
         self.broken_at: int | None = None  # the first round that broke a bound
+        self.deepest: float | None = None  # the least margin of all, where a bound was broken
+        self.recovered: tuple[float, int] | None = None  # the best margin since, and its round
         self.watched: list[Watched] = []
         self.start = 0  # trees that the model had before the training
         self.before = 0  # rounds of the training before it was stopped and gone on with
@@ -94,7 +96,7 @@ class Choice:
         start
             Trees that the model had before.
         """
-        self.best, self.settled_at, self.broken_at = None, None, None
+        self.best, self.settled_at, self.broken_at, self.deepest, self.recovered = None, None, None, None, None
         self.start, self.before, self.trees, self.results = start, 0, 0, None
         self.watched = [self.objective.watched(booster, self.data, evaluates) for booster in boosters]
         saved = (self.objective.begins_from or {}).get("choice")
@@ -111,7 +113,7 @@ class Choice:
         return {
             **self._question, "open": self.watched[0].training.planned is None, "start": self.start,
             "trees": self.trees, "settled_at": self.settled_at, "broken_at": self.broken_at,
-            "results": _plain(self.results),
+            "deepest": self.deepest, "recovered": self.recovered, "results": _plain(self.results),
             "best": None if self.best is None else self.best._replace(results=_plain(self.best.results))._asdict(),
         }  # fmt: skip
 
@@ -129,7 +131,8 @@ class Choice:
             )
             return
         self.start, self.before, self.results = saved["start"], saved["trees"], saved["results"]
-        self.settled_at, self.broken_at = saved["settled_at"], saved["broken_at"]
+        self.settled_at, self.broken_at, self.deepest = saved["settled_at"], saved["broken_at"], saved["deepest"]
+        self.recovered = None if saved["recovered"] is None else tuple(saved["recovered"])
         self.best = None if saved["best"] is None else Candidate(**saved["best"])
 
     def offer(self, trees: int, results: Any = None, last: Sequence[Mapping[str, Reading]] | None = None) -> bool:
@@ -145,18 +148,30 @@ class Choice:
             if not all(watched.training.settled for watched in self.watched):
                 return False
             self.settled_at = trees - lags
-        best = self.best.trees if self.best is not None else 0
-        return trees - lags - max(best, self.settled_at) >= self.rounds
+        return trees - lags - max(self.settled_at, self._progress) >= self.rounds
+
+    @property
+    def _progress(self) -> int:
+        """The last round that was a better one, or, as long as no late one keeps to the bounds, closer to them."""
+        if self.best is None:
+            return 0
+        if self.recovered is None or (self._feasible(self.best) and not self._early(self.best)):
+            return self.best.trees
+        return max(self.best.trees, self.recovered[1])
 
     def finish(self) -> Candidate:
         """Return the best round; warn if it breaks a bound."""
         assert self.best is not None
         first_worker = not any(watched.training.rank for watched in self.watched)
         if self._feasible(self.best) and self._early(self.best) and first_worker:
+            later = ""
+            if self.recovered is not None:
+                short, trees = -self.recovered[0], self.recovered[1]
+                share = math.ceil(1000 * short) / 1000
+                later = f" Round {trees} came within {short:.1%} of them: tolerance={share:g} would have returned it."
             warn(
                 f"only early rounds keep to every bound, before it was broken in round {self.broken_at}: returned is "
-                f"round {self.best.trees}, whose scores are still small. Loosen a bound, allow a tolerance=, or give "
-                "it more rounds"
+                f"round {self.best.trees}, whose scores are still small.{later} Loosen a bound, or give it more rounds"
             )
         if not self._feasible(self.best) and first_worker:
             of = "training" if self.watched[0].lags else "validation"
@@ -192,6 +207,11 @@ class Choice:
             self.broken_at = new.trees
         if self.best is None or self._rank(new) > self._rank(self.best):
             self.best = new
+        if new.margins and math.isfinite(new.worst):
+            if not self._feasible(new) and (self.deepest is None or new.worst < self.deepest):
+                self.deepest, self.recovered = new.worst, None
+            elif self.deepest is not None and (self.recovered is None or new.worst > self.recovered[0]):
+                self.recovered = new.worst, new.trees
 
     def _feasible(self, candidate: Candidate) -> bool:
         return candidate.worst >= -self.tolerance

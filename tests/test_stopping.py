@@ -572,10 +572,26 @@ def test_early_rounds_keep_to_bounds_for_nothing():
     assert chosen([0.5, 0.2, -0.1, -0.1, 0.1, 0.2]).best.trees == 5
     assert chosen([0.5, 0.2, 0.1]).best.trees == 1  # never broken
     assert chosen([-0.5, 0.2, -0.1, 0.1]).best.trees == 2  # broken at once
-    early = chosen([0.5, 0.2, -0.1, -0.3])
+    early = chosen([0.5, 0.2, -0.1, -0.3, -0.04])
     assert early.best.trees == 1
-    with pytest.warns(lo.LambdaObjectivesWarning, match="only early rounds keep to every bound, before .* in round 3"):
+    words = (
+        "only early rounds keep to every bound, before .* in round 3.*Round 5 came within 4.0% of them: tolerance=0.04"
+    )
+    with pytest.warns(lo.LambdaObjectivesWarning, match=words):
         early.finish()
+
+
+def test_coming_closer_to_a_bound_is_no_waiting():
+    """After the round that broke it most, each that comes closer counts as progress, until a late one keeps to it."""
+    choice = Choice(lo.Objective(RANK), 3, None, None, 0.0)
+    margins = [0.5, -1.0, -2.0, -1.5, -1.2, -1.2, -0.4, -0.5, 0.1, 0.3, 0.2]
+    progress = []
+    for k, margin in enumerate(margins, 1):
+        choice._consider(Candidate(k, 1.0 - 0.01 * k, 1.0 - 0.01 * k, {"m": margin}, None, []))
+        progress.append(choice._progress)
+    assert progress == [1, 1, 1, 4, 5, 5, 7, 7, 9, 9, 9]  # round 9 keeps to it, and is the best by the metric
+    assert choice.best.trees == 9
+    assert choice.deepest == -2.0
 
 
 def test_estimators_of_lightgbm_stop_as_lightgbm_does():
