@@ -49,9 +49,9 @@ class Needs(NamedTuple):
     groups: bool  # whole queries, for that or something else
 
     @classmethod
-    def of(cls, terms: Sequence[Term]) -> Needs:
-        """What some terms want."""
-        order = any(term.needs_order for term in terms)
+    def of(cls, terms: Sequence[Term], watch: Sequence[Any]) -> Needs:
+        """What some terms want, and metrics watched besides."""
+        order = bool(watch) or any(term.needs_order for term in terms)
         return cls(order, order or any(getattr(term, "within_group", None) is True for term in terms))
 
 

@@ -21,6 +21,7 @@ from lambda_objectives.sessions import Session, Sessions
 from lambda_objectives.specs import as_spec
 from lambda_objectives.stopping import Watched, never_met, verdict
 from lambda_objectives.terms import Reading
+from lambda_objectives.terms.pairs import check_metric
 from lambda_objectives.version import __version__
 from lambda_objectives.warn import warn
 from lambda_objectives.workers import agreeing
@@ -44,6 +45,9 @@ class Objective:
     state
         What `state` returned after an earlier training, or `lo.resume` found in a folder of checkpoints, to go on from
         there with `init_model` or `xgb_model`; None to begin.
+    watch
+        Further metrics to evaluate each round, such as ``[NDCG(10), MAP()]``, of the data set's own label: train on
+        ``LambdaRank(NDCG())``, without a cut-off, and stop early by ``"ndcg@10"``.
 
     Raises
     ------
@@ -77,8 +81,11 @@ class Objective:
     True
     """
 
-    def __init__(self, spec: Any, device: str = "cpu", state: dict[str, Any] | None = None) -> None:
+    def __init__(self, spec: Any, device: str = "cpu", state: dict[str, Any] | None = None, watch: Any = ()) -> None:
         self.spec = spec
+        self.watch = (watch,) if hasattr(watch, "tables") else tuple(watch or ())
+        for metric in self.watch:
+            check_metric(metric, "watch")
         terms = as_spec(spec).terms
         if device not in ("cpu", "cuda"):
             raise ValueError(f"device must be 'cpu' or 'cuda', found {brief(device)}")
@@ -150,7 +157,7 @@ class Objective:
                 "xgboost.train(custom_metric=objective.metrics)"
             )
         if call.data is None:  # by hand, with arrays
-            run = Run(self.spec, call.read(), threads=call.threads, arrays=array_module(self.device))
+            run = Run(self.spec, call.read(), threads=call.threads, arrays=array_module(self.device), watch=self.watch)
             readings = run.evaluate(call.scores)
             return list(import_module("lambda_objectives.lightgbm").metrics(readings, run.primary))
         with agreeing(call.workers):
@@ -313,7 +320,7 @@ class Objective:
         return self
 
     def __sklearn_clone__(self) -> Objective:
-        return Objective(self.spec, self.device, self._state)
+        return Objective(self.spec, self.device, self._state, self.watch)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_sessions"}
@@ -324,7 +331,8 @@ class Objective:
 
     def __repr__(self) -> str:
         state = "" if self._state is None else f", state={self._state!r}"
-        return f"Objective({self.spec!r}, device={self.device!r}{state})"
+        watch = "" if not self.watch else f", watch={list(self.watch)!r}"
+        return f"Objective({self.spec!r}, device={self.device!r}{state}{watch})"
 
     def _find(self, data: Any) -> Session | None:
         """The session of a data set in this process; for None of the last training, unless workers had a later one."""
@@ -352,7 +360,9 @@ class Objective:
 
     def _understand(self, first: Any, second: Any, weights: Any, group: Any) -> Call:
         terms = as_spec(self.spec).terms
-        return understand(first, second, weights, group, Needs.of(terms), self._sessions.workers, self._home)
+        return understand(
+            first, second, weights, group, Needs.of(terms, self.watch), self._sessions.workers, self._home
+        )
 
     def _session(self, call: Call, training: bool) -> Session:
         """The session that a call belongs to, begun if it is the first of a training or of a watched data set."""
@@ -370,8 +380,9 @@ class Objective:
         if session is None:
             if call.booster is not None and training and call.workers.rank == 0:
                 call.adapter.check(call.booster, call.data, as_spec(self.spec).terms)
-            state, arrays = self._state if training else None, array_module(self.device)
-            run = Run(self.spec, queries or call.read(), state=state, threads=call.threads, arrays=arrays)
+            state = self._state if training else None
+            options: dict[str, Any] = {"arrays": array_module(self.device), "watch": self.watch}
+            run = Run(self.spec, queries or call.read(), state=state, threads=call.threads, **options)
             if call.booster is not None:
                 under_way = None if training else sessions.training(call.booster)
                 begun = run.begun if under_way is None else under_way[1].run.begun

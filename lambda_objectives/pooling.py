@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from lambda_objectives.queries import Queries
+from lambda_objectives.metrics.tables import values
+from lambda_objectives.queries import Queries, Ranking
 from lambda_objectives.terms import Reading, Term, mass
 from lambda_objectives.terms.dependence import DistanceCovariance
 from lambda_objectives.warn import warn
@@ -69,6 +70,18 @@ def pooled(
             found if together else {name: r._replace(value=_made(r, *next(sums))) for name, r in found.items()}
         )
     return new_costs, new_readings
+
+
+def watched(metrics: Sequence[Any], tables: Sequence[Any], queries: Queries, ranking: Ranking) -> dict[str, Reading]:
+    """Values of metrics at the scores of a ranking, means over the queries of all workers."""
+    of_queries = [values(metric, own, ranking) for metric, own in zip(metrics, tables, strict=True)]
+    if queries.workers.size == 1:
+        means = [queries.mean_over_queries(each) for each in of_queries]
+    else:
+        weights = queries.query_weights
+        *sums, total = queries.total(*(float((weights * each).sum()) for each in of_queries), float(weights.sum()))
+        means = [each / total if total > 0 else 0.0 for each in sums]
+    return {metric.name: Reading(mean, metric.maximise) for metric, mean in zip(metrics, means, strict=True)}
 
 
 def _parts(reading: Reading, weight: float) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lambda_objectives.arrays import brief, require_finite
-from lambda_objectives.pooling import pooled, whole_for
+from lambda_objectives.pooling import pooled, watched, whole_for
 from lambda_objectives.queries import Queries, Ranking
 from lambda_objectives.specs import Round, Sight, Spec, Weights, as_spec
 from lambda_objectives.terms import Choosy, Floats, Learning, Reading, mass
@@ -39,6 +39,7 @@ class Work(NamedTuple):
     masses: tuple[float, ...]  # what the value of each term is multiplied by in its gradient
     parts: npt.NDArray[Any]  # (terms, 2, outputs x n): gradient and Hessian of each term
     total: list[npt.NDArray[Any]]  # their weighted sum, once there is need of one
+    tables: list[Any]  # of each metric that is watched besides
 
 
 class Run:
@@ -60,6 +61,8 @@ class Run:
         The module whose loops are used; None for the compiled ones.
     arrays
         CuPy, to compute dependence on a GPU; None for the loops.
+    watch
+        Further metrics, of the data set's own labels, whose values are among the readings.
     """
 
     def __init__(
@@ -72,6 +75,7 @@ class Run:
         dtype: npt.DTypeLike = np.float32,
         kernels: ModuleType | None = None,
         arrays: Any = None,
+        watch: Sequence[Any] = (),
     ) -> None:
         if kernels is None:
             kernels = import_module("lambda_objectives.kernels.cpu")  # not before it is needed: it imports numba
@@ -79,7 +83,8 @@ class Run:
             threads = import_module("lambda_objectives.kernels.threads").usual()
         self.spec = as_spec(spec)
         self.kernels, self.threads, self.dtype, self.arrays = kernels, threads, dtype, arrays
-        self.needs_order = any(term.needs_order for term in self.spec.terms)
+        self.watch = tuple(watch)
+        self.needs_order = bool(self.watch) or any(term.needs_order for term in self.spec.terms)
         self.names = _unique([term.name for term in self.spec.terms])
         self.outputs = int(getattr(self.spec.terms[0], "outputs", 1))  # scores of a row
         self.history: dict[str, list[float]] = {}
@@ -126,6 +131,7 @@ class Run:
             tuple(masses),
             np.zeros((len(terms), 2, self.outputs * len(queries)), self.dtype),
             [],
+            [metric.tables(queries.column(None), queries.borders) for metric in self.watch],
         )
         for name, term, prepared in zip(self.names, self.spec.terms, self.work.prepared, strict=True):
             if isinstance(term, Learning):
@@ -269,6 +275,8 @@ class Run:
             for own, reading in owns.items():
                 readings[name if own == term.name else own] = reading
             metrics.append(next((reading.value for reading in owns.values() if reading.maximise), math.nan))
+        if self.watch:
+            readings |= watched(self.watch, work.tables, work.queries, work.ranking)
         return readings, Round(self.rounds, costs, metrics, work.masses, self.planned, self.rate, coupling=coupling)
 
     def _weighted(self, work: Work, weights: Weights) -> tuple[Floats, Floats]:

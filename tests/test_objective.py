@@ -282,7 +282,7 @@ def test_copies_are_fresh(copied, state):
     objective, data = lo.Objective(SUM), lo.attach(lightgbm_set(), place=TRAIN.columns["place"])
     lightgbm_fit(objective, data)
     if state:
-        objective = lo.Objective(SUM, state=objective.state(data))
+        objective = lo.Objective(SUM, state=objective.state(data), watch=lo.MAP())
         lightgbm_fit(objective, data)
     again = copied(objective)
     assert again is not objective
@@ -304,8 +304,9 @@ def test_deepcopy_is_the_object_itself():
 @pytest.mark.parametrize(
     "state", [None, {"version": 3, "rounds": 2, "spec": repr(SUM), "rule": None, "terms": {}, "watched": None}]
 )
-def test_repr_is_how_to_make_one(state):
-    objective = lo.Objective(SUM, state=state)
+@pytest.mark.parametrize("watch", [(), [lo.NDCG(3), lo.MAP()]], ids=["", "watch"])
+def test_repr_is_how_to_make_one(state, watch):
+    objective = lo.Objective(SUM, state=state, watch=watch)
     again = eval("lo." + repr(objective), {"lo": lo, **vars(lo)})
     assert again.spec == SUM
     assert repr(again) == repr(objective)

@@ -59,9 +59,9 @@ def part(first, last, workers=ALONE, weights=WEIGHTS, **more):
     return dataclasses.replace(found, workers=workers)
 
 
-def train(spec, queries, start, rounds=6):
+def train(spec, queries, start, rounds=6, watch=()):
     """Rounds in which every row takes a step of its own, as a tree without a bound would grow it."""
-    run = Run(spec, queries, dtype=np.float64)
+    run = Run(spec, queries, dtype=np.float64, watch=watch)
     run.planned = rounds
     scores = np.stack([start, 0.3 * start], axis=1) if run.outputs > 1 else start
     for _ in range(rounds):
@@ -95,6 +95,22 @@ def test_same_as_one_process(spec, split):
         assert run.curvature == pytest.approx(alone.curvature, rel=1e-9)
         assert run.history == found[0][0].history  # to the last bit: all of them must move alike
         assert run.state == found[0][0].state
+
+
+@pytest.mark.parametrize("split", SPLITS.values(), ids=SPLITS)
+@pytest.mark.parametrize("spec", [RANK, SHARE], ids=["ranking", "rows"])
+def test_metrics_that_are_watched_besides(spec, split):
+    metrics, pieces = [lo.MAP(), lo.NDCG(2), lo.Kendall()], list(pairwise(split))
+    _, scores, readings = train(spec, part(0, 36), START, watch=metrics)
+    for metric in metrics:
+        assert readings[metric.name] == metric(scores, TABLE.y, group=TABLE.group, weights=WEIGHTS)
+
+    def work(workers):
+        first, last = pieces[workers.rank]
+        return train(spec, part(first, last, workers), START[ENDS[first] : ENDS[last]], watch=metrics)[2]
+
+    for own in together(len(pieces), work):
+        assert own == pytest.approx(readings, rel=1e-9)
 
 
 def test_a_worker_without_rows_takes_scores_of_any_shape():

@@ -44,6 +44,7 @@ class Boosted(BaseEstimator):  # type: ignore[misc]
         early_stopping_rounds: int | None = None,
         stopping_metric: str | None = None,
         tolerance: float = 0.0,
+        watch: Any = (),
         **params: Any,
     ) -> None:
         self.objective = objective
@@ -51,6 +52,7 @@ class Boosted(BaseEstimator):  # type: ignore[misc]
         self.early_stopping_rounds = early_stopping_rounds
         self.stopping_metric = stopping_metric
         self.tolerance = tolerance
+        self.watch = watch
         self._take(params)
 
     def _take(self, params: Mapping[str, Any]) -> None:
@@ -166,9 +168,13 @@ class Boosted(BaseEstimator):  # type: ignore[misc]
         """The Objective of a training: the user's own, or one of the spec."""
         given = self._default() if self.objective is None else self.objective
         if isinstance(given, lo.Objective):
+            if self.watch:
+                raise ValueError(
+                    f"watch={self.watch!r} belongs to the Objective that is given: Objective(spec, watch=)"
+                )
             return given
         try:
-            return lo.Objective(given)
+            return lo.Objective(given, watch=self.watch)
         except TypeError as error:
             raise TypeError(f"objective: {error}") from error
 

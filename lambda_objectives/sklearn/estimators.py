@@ -149,6 +149,8 @@ class LightGBMRanker(Ranker):
         The reading by which rounds are compared, such as ``"ndcg@10"``; None for the primary term's metric.
     tolerance
         Share of a bound by which it may be broken.
+    watch
+        Further metrics to evaluate each round, such as ``[NDCG(10), MAP()]``.
     **params
         LightGBM's own parameters, by any of their names: ``num_leaves=31, learning_rate=0.1, random_state=0``.
 
@@ -176,7 +178,7 @@ class XGBoostRanker(Ranker):
 
     Parameters
     ----------
-    objective, n_estimators, early_stopping_rounds, stopping_metric, tolerance
+    objective, n_estimators, early_stopping_rounds, stopping_metric, tolerance, watch
         As of `LightGBMRanker`.
     **params
         XGBoost's own parameters: ``max_depth=6, learning_rate=0.3, random_state=0``, and ``missing``,
@@ -206,7 +208,7 @@ class LightGBMRegressor(Regressor):
     ----------
     objective
         As ``Decorrelated(Poisson(), "age", weight=5)``, or an `Objective`; None for ``SquaredError()``.
-    n_estimators, early_stopping_rounds, stopping_metric, tolerance
+    n_estimators, early_stopping_rounds, stopping_metric, tolerance, watch
         As of `LightGBMRanker`.
     **params
         LightGBM's own parameters.
@@ -238,7 +240,7 @@ class XGBoostRegressor(Regressor):
 
     Parameters
     ----------
-    objective, n_estimators, early_stopping_rounds, stopping_metric, tolerance
+    objective, n_estimators, early_stopping_rounds, stopping_metric, tolerance, watch
         As of `LightGBMRegressor`.
     **params
         As of `XGBoostRanker`.
@@ -268,7 +270,7 @@ class LightGBMClassifier(Classifier):
     ----------
     objective
         As ``Decorrelated(LogLoss(), "sex", weight=5)``, or an `Objective`; None for ``LogLoss()``.
-    n_estimators, early_stopping_rounds, stopping_metric, tolerance
+    n_estimators, early_stopping_rounds, stopping_metric, tolerance, watch
         As of `LightGBMRanker`.
     **params
         LightGBM's own parameters.
@@ -298,7 +300,7 @@ class XGBoostClassifier(Classifier):
 
     Parameters
     ----------
-    objective, n_estimators, early_stopping_rounds, stopping_metric, tolerance
+    objective, n_estimators, early_stopping_rounds, stopping_metric, tolerance, watch
         As of `LightGBMClassifier`.
     **params
         As of `XGBoostRanker`.

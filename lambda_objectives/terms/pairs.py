@@ -116,7 +116,7 @@ def option(term: Any, name: str, default: Any) -> Any:
     return getattr(term, name, default)
 
 
-def check_metric(metric: Any) -> None:
+def check_metric(metric: Any, argument: str = "metric") -> None:
     """Refuse what is no metric."""
     if isinstance(metric, type) or not hasattr(metric, "tables"):
         hint = instead_of(metric)
@@ -127,7 +127,7 @@ def check_metric(metric: Any) -> None:
             known = {each.lower(): each for each in metrics.__all__ if hasattr(getattr(metrics, each), "tables")}
             found = difflib.get_close_matches(name.lower(), known, n=1)
             hint = f": write {known[found[0]]}({k})" if found else f": there are {', '.join(known.values())}"
-        raise TypeError(f"metric must be a metric object such as NDCG(10), found {brief(metric)}{hint}")
+        raise TypeError(f"{argument} must be a metric object such as NDCG(10), found {brief(metric)}{hint}")
 
 
 def check_options(term: Any) -> None:

@@ -79,6 +79,7 @@ def test_nothing_is_set_by_init(name):
         "early_stopping_rounds": None,
         "stopping_metric": None,
         "tolerance": 0.0,
+        "watch": (),
     }
 
 

@@ -172,6 +172,21 @@ def test_under_bounds_a_round_within_them_is_kept(booster, table, valid, watch):
 
 
 @both
+def test_trained_without_a_cut_off_and_stopped_with_one(booster, table, valid):
+    ranker = make(booster, "Ranker", lo.LambdaRank(lo.NDCG()), n_estimators=60, early_stopping_rounds=5,
+                  stopping_metric="ndcg@3", watch=[lo.NDCG(3), lo.MAP()])  # fmt: skip
+    ranker.fit(table.X, table.y, group=table.group, eval_set=[(valid.X, valid.y)], eval_group=[valid.group])
+    seen = ranker.evals_result_["valid_0"]
+    assert set(seen) == {"ndcg", "map", "ndcg@3", "cost/ndcg"}
+    assert ranker.n_iter_ == 1 + np.argmax(seen["ndcg@3"]) < len(seen["ndcg@3"]) <= 60
+    scores = ranker.predict(valid.X)
+    for metric in (lo.NDCG(3), lo.MAP(), lo.NDCG()):
+        want = metric(scores, valid.y, group=valid.group)
+        assert seen[metric.name][ranker.n_iter_ - 1] == pytest.approx(want, abs=2e-6)
+    assert len(ranker.history_["map"]) == len(ranker.history_["cost/ndcg"])
+
+
+@both
 def test_weights_of_rows_and_of_queries(booster, table):
     rng = np.random.default_rng(0)
     by_row, by_query = rng.uniform(0.5, 2, len(table)), table.query_weights
@@ -304,6 +319,7 @@ def test_parameters_show_in_repr_and_may_be_set():
         "early_stopping_rounds": None,
         "stopping_metric": None,
         "tolerance": 0.0,
+        "watch": (),
         "num_leaves": 15,
         "min_data_in_leaf": 3,
     }
@@ -355,6 +371,10 @@ def refused(table):
         r"group: X has a column 'qid' of query ids as well": lambda: ranker().fit(frame, table.y, group=table.group),
         r"num_leafs=3: LightGBM has no such parameter \(did you mean 'num_leaves'\?\)": fit(ranker(num_leafs=3), table),
         r"num_boost_round=3: say n_estimators= instead": fit(ranker(num_boost_round=3), table),
+        r"watch must be a metric object such as NDCG\(10\), found 'ndcg@3': write NDCG\(3\)": fit(
+            ranker(watch=["ndcg@3"]), table
+        ),
+        r"watch=.* belongs to the Objective that is given": fit(ranker(lo.Objective(RANK), watch=[lo.MAP()]), table),
         r"n_estimators must be a whole number from 1, found 0": fit(ranker(n_estimators=0), table),
         r"objective: spec must be a term or a spec, such as .*, found 'lambdarank'": fit(ranker("lambdarank"), table),
         r"label='quality': this data set of \d+ rows has no such column": fit(bounded, table),
