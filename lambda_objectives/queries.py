@@ -24,6 +24,17 @@ from lambda_objectives.workers import ALONE, Workers
 Ints = npt.NDArray[np.int64]
 
 
+class MissingColumn(ValueError):
+    """A data set lacks a column that is named; `column` is its name."""
+
+    def __init__(self, message: str, column: str) -> None:
+        super().__init__(message, column)
+        self.column = column
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 @dataclass(frozen=True, eq=False)
 class Queries:
     """Labels, query borders, weights and named columns of n rows.
@@ -85,9 +96,10 @@ class Queries:
             return self.labels
         if name is not None and name not in self.columns:
             there = ", ".join(repr(c) for c in sorted(self.columns)) or "none"
-            raise ValueError(
+            raise MissingColumn(
                 f"{role}={name!r}: this data set of {len(self)} rows has no such column{nearest(name, self.columns)} "
-                f"(there: {there}); attach it: lambda_objectives.attach(data, {name}=values)"
+                f"(there: {there}); attach it: lambda_objectives.attach(data, {name}=values)",
+                name,
             )
         values, what = (self.labels, "labels") if name is None else (self.columns[name], f"column {name!r}")
         require_finite(what, np.where(np.isnan(values), 0.0, values) if unjudged else values)

@@ -12,15 +12,18 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 import lambda_objectives as lo
 from lambda_objectives.arrays import vector, whole_number
+from lambda_objectives.queries import MissingColumn
 from lambda_objectives.sklearn import boosting
 from lambda_objectives.sklearn.inputs import (
     QID,
     Rows,
+    check_index,
     column_names,
     read_columns,
     read_queries,
     read_weights,
     taken_out,
+    where_to_say,
     without,
 )
 from lambda_objectives.specs import as_spec
@@ -160,7 +163,10 @@ class Boosted(BaseEstimator):  # type: ignore[misc]
         stop = (patience, on_train, self.stopping_metric, self.tolerance)
         plan = boosting.Plan(objective, params, rounds, *stop, start, callbacks or (), init_model)
         run = boosting.train_lightgbm if self._booster == "lightgbm" else boosting.train_xgboost
-        self.booster_, self.history_, self.evals_result_ = run(plan, train, valid)
+        try:
+            self.booster_, self.history_, self.evals_result_ = run(plan, train, valid)
+        except MissingColumn as error:
+            raise ValueError(where_to_say(error.column, X, train, list(valid.values()))) from error
         self.objective_ = objective
         return self
 
@@ -194,6 +200,7 @@ class Boosted(BaseEstimator):  # type: ignore[misc]
         what: str = "",
     ) -> Rows:
         """Read and check a data set; ``what`` is said in front of its errors."""
+        given = y
         try:
             features = without(X, self._taken_out)
             if column_names(features) is None:
@@ -204,6 +211,8 @@ class Boosted(BaseEstimator):  # type: ignore[misc]
                 y = column_or_1d(y, warn=True)
             labels = self._labels(y, reset)
             n = len(labels)
+            for name, values in {"y": given, "qid": qid, "sample_weight": sample_weight, "columns": columns}.items():
+                check_index(name, values, X)
             if np.shape(features)[0] != n:
                 raise ValueError(f"y has {n} values, X has {np.shape(features)[0]} rows")
             sizes = read_queries(X, group, qid, n)

@@ -104,6 +104,39 @@ def read_columns(columns: Any, X: Any, n: int, what: str = "columns") -> dict[st
     return read
 
 
+def check_index(name: str, values: Any, X: Any) -> None:
+    """Refuse what pandas has in another order than the rows of X, by the labels of its index."""
+    if isinstance(values, Mapping):
+        for key, each in values.items():
+            check_index(f"{name}: {key!r}", each, X)
+        return
+    own: Any = getattr(values, "index", None)
+    rows: Any = getattr(X, "index", None)
+    if not hasattr(own, "equals") or not hasattr(rows, "equals") or own.equals(rows):
+        return
+    if own.isin(rows).all() and rows.isin(own).all():
+        mine, theirs = own.tolist(), rows.tolist()
+        row = next((i for i, pair in enumerate(zip(mine, theirs, strict=False)) if pair[0] != pair[1]), 0)
+        raise ValueError(
+            f"{name} has the rows of X in another order, by their index: row {row} is {mine[row]!r} in it and "
+            f"{theirs[row]!r} in X; bring them into the order of X, values.loc[X.index], or if they are in order drop "
+            "the index, values.to_numpy()"
+        )
+
+
+def where_to_say(name: str, X: Any, train: Rows, valid: Sequence[Rows]) -> str:
+    """How `fit` is given a column that the objective wants, and no data set has, or one of eval_set has not."""
+    for i, rows in enumerate(valid):
+        if name in train.columns and name not in rows.columns:
+            return (
+                f"eval_columns: the objective wants {name!r}, which eval_set[{i}] has not; say it for each entry of "
+                f"eval_set, eval_columns=[{{{name!r}: values}}]"
+            )
+    there = ", ".join(map(repr, train.columns)) or "none"
+    own = f", or columns=[{name!r}], a column of X, which is no feature then" if name in (column_names(X) or ()) else ""
+    return f"columns: the objective wants {name!r}, found {there}; say columns={{{name!r}: values}} in fit{own}"
+
+
 def read_queries(X: Any, group: Any, qid: Any, n: int) -> npt.NDArray[np.int64] | None:
     """Sizes of the queries, from their sizes, from one id a row, or from the column "qid" of a data frame."""
     if QID in (column_names(X) or ()):

@@ -377,7 +377,26 @@ def refused(table):
         r"watch=.* belongs to the Objective that is given": fit(ranker(lo.Objective(RANK), watch=[lo.MAP()]), table),
         r"n_estimators must be a whole number from 1, found 0": fit(ranker(n_estimators=0), table),
         r"objective: spec must be a term or a spec, such as .*, found 'lambdarank'": fit(ranker("lambdarank"), table),
-        r"label='quality': this data set of \d+ rows has no such column": fit(bounded, table),
+        r"columns: the objective wants 'quality', found none; say columns={'quality': values} in fit$": fit(
+            bounded, table
+        ),
+        r"columns: .*found 'place'; say .* in fit, or columns=\['quality'\], a column of X": lambda: bounded.fit(
+            frame.assign(quality=1), table.y, columns={"place": table.X[:, 0]}
+        ),
+        r"eval_columns: the objective wants 'quality', which eval_set\[1\] has not; say it for each entry": fit(
+            bounded,
+            table,
+            columns=table.columns,
+            eval_set=pair * 2,
+            eval_group=[table.group] * 2,
+            eval_columns=[table.columns, None],
+        ),
+        r"y has the rows of X in another order, by their index: row 0 is \d+ in it and 0 in X; .*values.loc": (
+            lambda: ranker().fit(frame, pd.Series(table.y).sort_values())
+        ),
+        r"columns: 'place' has the rows of X in another order": lambda: ranker().fit(
+            frame, table.y, columns={"place": pd.Series(table.y).iloc[::-1]}
+        ),
         r"columns: 'quality' has 3 values, X has \d+ rows; in a cross-validation of .* give a data frame": fit(
             bounded, table, columns={"quality": [1, 2, 3]}
         ),
@@ -411,6 +430,14 @@ def test_what_is_refused(table):
     for message, call in refused(table).items():
         with pytest.raises((TypeError, ValueError), match=message):
             call()
+
+
+def test_an_index_of_pandas_is_no_matter_where_it_says_nothing(table):
+    frame = pd.DataFrame(table.X, index=np.arange(len(table)) * 7)
+    y = pd.Series(table.y)  # numbered from 0
+    ranker = make("LightGBM", "Ranker", RANK, n_estimators=3).fit(frame, y, group=table.group)
+    want = make("LightGBM", "Ranker", RANK, n_estimators=3).fit(table.X, table.y, group=table.group)
+    np.testing.assert_array_equal(ranker.predict(frame), want.predict(table.X))
 
 
 def test_a_ranking_is_not_scored_without_its_queries(table):
