@@ -140,7 +140,7 @@ class Queries:
             raise ValueError(
                 f"group: a ranking term needs queries, within_group=True as well, and the data set of {len(self)} rows "
                 "has none: give group= (their sizes, in the order of the rows) or qid= (one id a row); for one single "
-                "query group=[number of rows]"
+                "query group=[number of rows]; within_group='label' is within the classes of the label"
             )
         return self.ptr
 

@@ -63,7 +63,7 @@ def _gains(metric: Any, gain: Gain, labels: Vector, rows: npt.NDArray[np.int64])
         i = int(np.argmax(out > 1e30))
         raise ValueError(
             f"gain: the gain of label {labels[i]:g} (row {rows[i]}) is too large: {out[i]:g}; write gain='linear', or "
-            "bring the labels down to grades"
+            "bring the labels down to grades: lambda_objectives.datasets.grades(values, group)"
         )
     return out
 

@@ -297,8 +297,8 @@ class AugmentedLagrangian:
             if relative and self.start is None:
                 raise ValueError(
                     "start: a bound is relative to the costs when constraints are switched on, and when that is to be "
-                    "cannot be told without the number of rounds: give start= (0 for the scores that training begins "
-                    "with), or rounds="
+                    "cannot be told without the number of rounds, since early stopping may end the training before: "
+                    "AugmentedLagrangian(..., start=100), or rounds= for the most rounds there will be"
                 )
             start = self._rounds("start", planned, 1 if self.update == "auto" else 0)
             return start, max(start, self._rounds("land", planned, start + math.ceil(4 / round.rate)))
