@@ -131,8 +131,8 @@ class Choice:
             )
             return
         self.start, self.before, self.results = saved["start"], saved["trees"], saved["results"]
-        self.settled_at, self.broken_at, self.deepest = saved["settled_at"], saved["broken_at"], saved["deepest"]
-        self.recovered = None if saved["recovered"] is None else tuple(saved["recovered"])
+        self.settled_at, self.broken_at, self.deepest = saved["settled_at"], saved["broken_at"], saved.get("deepest")
+        self.recovered = None if saved.get("recovered") is None else tuple(saved["recovered"])
         self.best = None if saved["best"] is None else Candidate(**saved["best"])
 
     def offer(self, trees: int, results: Any = None, last: Sequence[Mapping[str, Reading]] | None = None) -> bool:

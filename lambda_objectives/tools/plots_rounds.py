@@ -25,7 +25,8 @@ def learning_curve(
         Where to draw.
     curves
         The reading after each round, by data set, such as "train" and "valid"; or the whole history of each data set,
-        ``{"train": objective.history(train), "valid": objective.history(valid)}``.
+        ``{"train": objective.history(train), "valid": objective.history(valid)}``; that of the training data is of the
+        scores before each tree, and so lies one round behind.
     best_round
         The round that was kept, from 1; it is marked on the curve of "valid", or on the last one.
     metric
