@@ -745,7 +745,7 @@ def test_columns_without_variation_are_fine_for_row_losses_and_for_data_that_are
 @pytest.mark.parametrize(
     ("constraint", "options", "words"),
     [
-        (lo.Constraint(QUALITY, 0.9, relative=True), {}, r"start: a bound is relative.*AugmentedLagrangian\(..., start=100\), or rounds="),
+        (lo.Constraint(QUALITY, 0.9, relative=True), {}, r"start: a bound is relative.*\(..., start=100\), or rounds="),
         (ONE[0], {"start": 0.5}, "start=0.5 is a share of the rounds.*give a number of rounds, or rounds="),
         (ONE[0], {"start": 1, "land": 0.5}, "land=0.5 is a share of the rounds.*or rounds="),
     ],
