@@ -26,7 +26,9 @@ from lambda_objectives.objective import Objective
 from lambda_objectives.specs.constraints import Constraint
 from lambda_objectives.specs.decorrelated import Decorrelated
 from lambda_objectives.specs.lagrangian import AugmentedLagrangian
+from lambda_objectives.specs.rounds import Weights
 from lambda_objectives.specs.weighted import WeightedSum
+from lambda_objectives.terms import Reading
 from lambda_objectives.terms.counts import Gamma, Poisson, Tweedie
 from lambda_objectives.terms.dependence import DistanceCovariance
 from lambda_objectives.terms.gaussian import Gaussian
@@ -69,6 +71,7 @@ __all__ = [
     "QueryRMSE",
     "QuerySoftMax",
     "RankNet",
+    "Reading",
     "Recall",
     "RiskRank",
     "Spearman",
@@ -77,6 +80,7 @@ __all__ = [
     "Tweedie",
     "UnbiasedRank",
     "WeightedSum",
+    "Weights",
     "YetiRank",
     "attach",
     "compat",

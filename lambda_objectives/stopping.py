@@ -169,9 +169,11 @@ class Choice:
                 short, trees = -self.recovered[0], self.recovered[1]
                 share = math.ceil(1000 * short) / 1000
                 later = f" Round {trees} came within {short:.1%} of them: tolerance={share:g} would have returned it."
+            other = "" if not self.watched or self.watched[0].lags else ", or choose by the training data"
             warn(
                 f"only early rounds keep to every bound, before it was broken in round {self.broken_at}: returned is "
-                f"round {self.best.trees}, whose scores are still small.{later} Loosen a bound, or give it more rounds"
+                f"round {self.best.trees}, whose scores are still small.{later} Loosen a bound, give it more "
+                f"rounds{other}"
             )
         if not self._feasible(self.best) and first_worker:
             of = "training" if self.watched[0].lags else "validation"

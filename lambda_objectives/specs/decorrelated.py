@@ -71,8 +71,9 @@ class Decorrelated:
     -----
     The history has, besides cost and metric of the loss, each control's ``NAME.dcov2`` before any weight, of what the
     table names, and ``penalised/METRIC``: the metric plus the penalty (less it where more is better), on each data set
-    with controls standardised there. Early stopping watches it. Ranking metrics have no exchange rate with a weight:
-    there is ``penalised/cost/NAME``, and early stopping watches the metric.
+    with controls standardised there. Early stopping watches it; models of different weights are not to be compared by
+    it. Ranking metrics have no exchange rate with a weight: there is ``penalised/cost/NAME``, and early stopping
+    watches the metric.
 
     Offsets, `init_score` or `base_margin`, are part of the predictions. As long as these are all equal no row is
     pushed: without an offset the first tree is grown without the penalty. Rows of weight 0 are not pushed.

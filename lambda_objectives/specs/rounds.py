@@ -93,7 +93,14 @@ class Sight(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """What the gradient and the Hessian of each term are multiplied by before they are added up."""
+    """What the gradient and the Hessian of each term are multiplied by before they are added up.
+
+    Examples
+    --------
+    >>> import lambda_objectives as lo
+    >>> lo.Weights(gradient=(1.0, 0.3), hessian=(1.0, 0.3)).gradient
+    (1.0, 0.3)
+    """
 
     gradient: tuple[float, ...]
     hessian: tuple[float, ...]

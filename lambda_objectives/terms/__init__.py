@@ -77,6 +77,12 @@ class Reading(NamedTuple):
         What the value is a mean over: None for what the term's own value is a mean over.
     pooled
         How values of several workers make one: by their "mean", by the "root" of their mean square, or by their "sum".
+
+    Examples
+    --------
+    >>> import lambda_objectives as lo
+    >>> lo.Reading(0.25, maximise=False).value
+    0.25
     """
 
     value: float

@@ -154,8 +154,8 @@ class DistanceCovariance:
 
     @property
     def name(self) -> str:
-        """price.dcov2, by the control; a+b.dcov2 for a joint one."""
-        return f"{'+'.join(self._names)}.dcov2"
+        """price.dcov2, by the control; a-b.dcov2 for a joint one."""
+        return f"{'-'.join(self._names)}.dcov2"
 
     @property
     def together(self) -> bool:

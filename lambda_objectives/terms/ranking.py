@@ -291,8 +291,8 @@ class LambdaLoss:
 
     @property
     def name(self) -> str:
-        """lambdaloss1, lambdaloss2 or lambdaloss2++."""
-        return qualified(self.label, f"lambdaloss{self.variant}")
+        """lambdaloss1, lambdaloss2 or, for 2++, lambdaloss2pp: MLflow takes no + in a name."""
+        return qualified(self.label, f"lambdaloss{self.variant.replace('+', 'p')}")
 
     def prepare(self, queries: Queries, dtype: npt.DTypeLike) -> Prepared:
         """Sort each query by label and set up gains and discounts."""

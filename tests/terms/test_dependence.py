@@ -441,7 +441,7 @@ def test_options_are_part_of_the_value():
     for term in terms:
         assert eval(repr(term), {"DistanceCovariance": lo.DistanceCovariance}) == term
         assert pickle.loads(pickle.dumps(term)) == term
-    assert terms[4].name == "price+era.dcov2"
+    assert terms[4].name == "price-era.dcov2"
     assert terms[4] == lo.DistanceCovariance(("price", "era"))
 
 

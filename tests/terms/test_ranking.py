@@ -180,7 +180,7 @@ def test_without_its_second_part_the_bound_is_lambdarank():
         want, other = rounds(lo.LambdaRank(lo.NDCG(), **options), data, [scores], dtype=dtype)
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
         assert run.history["ndcg"] == other.history["ndcg"]
-        assert run.history["cost/lambdaloss2++"] == pytest.approx(other.history["cost/ndcg"], rel=1e-5)
+        assert run.history["cost/lambdaloss2pp"] == pytest.approx(other.history["cost/ndcg"], rel=1e-5)
 
 
 def test_lambdaloss_of_a_column():
@@ -188,7 +188,7 @@ def test_lambdaloss_of_a_column():
     got = lo.gradient(lo.LambdaLoss(label="quality"), scores, [0, 0, 0], group=[3], quality=quality)
     np.testing.assert_array_equal(got, lo.gradient(lo.LambdaLoss(), scores, quality, group=[3]))
     names = lo.evaluate(lo.LambdaLoss(label="quality"), scores, [0, 0, 0], group=[3], quality=quality)
-    assert list(names) == ["cost/quality.lambdaloss2++", "quality.ndcg"]
+    assert list(names) == ["cost/quality.lambdaloss2pp", "quality.ndcg"]
 
 
 @pytest.mark.slow
