@@ -12,6 +12,9 @@ import pytest
 import lambda_objectives as lo
 from lambda_objectives.__main__ import main
 from lambda_objectives.tools import plots, training
+from lambda_objectives.tools.arguments import METRICS
+from lambda_objectives.tools.files import read, read_split
+from lambda_objectives.tools.scoring import kinds, of_empty, parse_metric, reported
 
 BOOSTERS = ["lightgbm", "xgboost"]
 MODEL = {"lightgbm": "model.txt", "xgboost": "model.json"}
@@ -148,7 +151,9 @@ def test_queries_without_relevant_rows_are_counted(job, files, capsys):
     with open(files["valid"], "a") as file:
         file.write("0 qid:900 1:1\n0 qid:900 2:1\n")
     assert main(job()) == 0
-    assert re.search(r"\(\d in train, [1-9] in valid, \d in test\) have NDCG 1", capsys.readouterr().out)
+    assert re.search(
+        r"\(\d in train, [1-9] in valid, \d in test\) count 1 in ndcg@1, ndcg@5 and ndcg@10", capsys.readouterr().out
+    )
 
 
 def test_other_options(job, tmp_path):
@@ -160,6 +165,63 @@ def test_other_options(job, tmp_path):
     assert "truncation=3" in report["objective"]
     assert report["params"]["seed"] == 3
     assert report["best_round"] == report["rounds_trained"] == 12
+
+
+def test_metrics_that_count_1_for_queries_without_a_relevant_row(job, capsys):
+    said = {"map": "ndcg@5, ndcg@10 and map, as", "mrr": "ndcg@1, ndcg@5 and ndcg@10, as", "auc": "ndcg@10 and auc, as"}
+    assert "have NDCG" not in of_empty(["ndcg"])
+    for metric, words in said.items():
+        assert words in of_empty([kind.name for kind in reported(parse_metric(metric))])
+
+
+def test_help_names_every_metric(capsys):
+    assert METRICS.split(", ") == sorted(kinds())
+    for command in ("train", "evaluate"):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        assert METRICS in " ".join(capsys.readouterr().out.split())
+
+
+# ----------------------------------------------------------------------------------------------- a share to validate on
+
+
+@pytest.mark.parametrize("booster", BOOSTERS)
+def test_a_share_of_the_queries_to_validate_on(booster, job, files, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(job(booster, "--valid", "0.25")) == 0
+    out = capsys.readouterr().out
+    assert f"valid: 10 of the 40 queries of {files['train']}, at random by --seed 0\n" in out
+    data = json.loads((tmp_path / "out" / "metrics.json").read_text())["data"]
+    assert [data[role]["queries"] for role in ("train", "valid", "test")] == [30, 10, 40]
+    assert data["valid"]["file"] == f"{files['train']} (10 of its 40 queries, by --seed 0)"
+    (tmp_path / "0.25").write_text(letor(queries=7, seed=3))  # a file of that name wins
+    assert main(job(booster, "--valid", "0.25", "--overwrite")) == 0
+    assert "at random" not in capsys.readouterr().out
+    assert json.loads((tmp_path / "out" / "metrics.json").read_text())["data"]["valid"]["queries"] == 7
+
+
+def test_both_sides_of_a_share_are_whole_queries(files):
+    whole = read({"train": files["train"]})["train"]
+    starts = np.cumsum(whole.group) - whole.group
+    first = {whole.X[start, 0]: (start, size) for start, size in zip(starts, whole.group, strict=True)}
+
+    def queries(part):
+        found = [first[part.X[start, 0]] for start in np.cumsum(part.group) - part.group]
+        rows = np.concatenate([np.arange(start, start + size) for start, size in found])
+        np.testing.assert_array_equal(part.X, whole.X[rows])
+        np.testing.assert_array_equal(part.y, whole.y[rows])
+        return found
+
+    drawn = []
+    for seed in (0, 0, 1):
+        data = read_split({"train": files["train"], "valid": "0.3", "test": files["test"]}, 0.3, seed)
+        assert list(data) == ["train", "valid", "test"]
+        assert len(data["valid"].group) == 12
+        sides = [queries(data[role]) for role in ("train", "valid")]
+        assert sides == [sorted(side) for side in sides]  # in the order of the file
+        assert sorted(sides[0] + sides[1]) == sorted(first.values())
+        drawn.append(sides[1])
+    assert drawn[0] == drawn[1] != drawn[2]
 
 
 # ------------------------------------------------------------------------------------------------------------- outputs
@@ -261,9 +323,16 @@ def test_files_without_features(files, job, fails):
         (["--metric", "lambdarank"], "unknown metric 'lambdarank'"),
         (["--param", "max_depth"], "--param 'max_depth': name=value is wanted"),
         (["--param", "=3"], "name=value is wanted"),
-        (["--param", "objective=lambdarank"], "there is the option --metric for that"),
+        (["--param", "objective=lambdarank"], "there is the option --objective for that"),
+        (["--param", "eval_metric=map"], "there is the option --metric for that"),
         (["--param", "num_iterations=7"], "there is the option --rounds for that"),
-        (["--param", "depth=7"], "--param depth: "),
+        (["--param", "depth=7"], "--param depth"),
+        (["--param", "learning_rat=.1"], "no such parameter"),
+        (["--param", "learning_rat=.1"], "(did you mean 'learning_rate'?)"),
+        (["--valid", "1.5"], "--valid 1.5: there is no such file, and a share of the queries is between 0 and 1"),
+        (["--valid", "0"], "--valid 0: there is no such file"),
+        (["--valid", "0.01"], "train.txt, which has 40, is left to validate on"),
+        (["--valid", "0.99"], "train.txt, which has 40, is left to train on"),
         (["--param", "max_depth=deep"], "max_depth"),
         (["--param", "learning_rate=-1"], "learning_rate"),
         (["--param", "booster=dart", "--param", "boosting=dart"], "say --early-stopping 0"),

@@ -19,6 +19,7 @@ from lambda_objectives.tools.settings import BOOSTING, Settings
 from lambda_objectives.tools.training import Goal, Trained, train
 
 FORMS = "quality<=0.9*baseline or quality<=1.35 for its cost, quality>=1.02*baseline or quality>=0.61 for its metric"
+LEAST = 50  # rounds of a constrained training, if the baseline took so many: multipliers need time
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Wanted:
     ----------
     bounds
         One for each constrained label.
-    update, mu
+    update, mu, start, land
         As `AugmentedLagrangian` takes them.
     tolerance
         Share of a bound by which it may be broken.
@@ -67,6 +68,8 @@ class Wanted:
     bounds: Sequence[Bound]
     update: str = "auto"
     mu: float | None = None
+    start: float | None = None
+    land: float | None = None
     tolerance: float = 0.0
     judge: str = "train"
 
@@ -82,11 +85,11 @@ class Outcome:
     baseline, model
         The trainings without and with constraints.
     spec
-        What the model was trained on, all bounds in numbers.
+        What the model was trained on, all bounds in numbers: those of the data that they are judged on.
     values
         What is bounded at the returned models: by data set, by label, (baseline, model).
-    margins
-        (b - C) / |b| at the returned model: by data set, by label; below 0 where the bound is broken.
+    bounds
+        Bounds as numbers: by data set, by label; a share of the baseline's is one of its value on that data set.
     metrics
         Of both: by "baseline" and "constrained", by data set, by label, by metric.
     """
@@ -96,17 +99,25 @@ class Outcome:
     model: Trained
     spec: lo.AugmentedLagrangian
     values: dict[str, dict[str, tuple[float, float]]]
-    margins: dict[str, dict[str, float]]
+    bounds: dict[str, dict[str, float]]
     metrics: dict[str, dict[str, dict[str, dict[str, float]]]]
 
-    def met(self, label: str, role: str) -> bool:
-        """Whether a bound is kept on a data set."""
-        return self.margins[role][label] >= -self.wanted.tolerance
+    def margin(self, bound: Bound, role: str, value: float | None = None) -> float:
+        """(b - C) / |b| on a data set, at the returned model or at another value; below 0 where the bound is broken."""
+        if value is None:
+            value = self.values[role][bound.label][1]
+        number = self.bounds[role][bound.label]
+        left = value - number if bound.at_least else number - value
+        return left / (abs(number) or abs(value) or 1.0)
+
+    def met(self, bound: Bound) -> bool:
+        """Whether a bound is kept on the data that it is judged on."""
+        return self.margin(bound, self.wanted.judge) >= -self.wanted.tolerance
 
     @property
     def feasible(self) -> bool:
         """Whether all bounds are kept on the data that they are judged on."""
-        return all(self.met(bound.label, self.wanted.judge) for bound in self.wanted.bounds)
+        return all(map(self.met, self.wanted.bounds))
 
 
 def parse_bounds(words: Sequence[str], labels: Collection[str]) -> list[Bound]:
@@ -157,9 +168,10 @@ def _parsed(word: str) -> Bound:
 def run(settings: Settings, wanted: Wanted, data: Mapping[str, Ranked]) -> Outcome:
     """Train the baseline and then the model that keeps to the bounds.
 
-    With ``judge="train"`` the model has as many rounds as the baseline took, and the best of those that keep to the
-    bounds by the trained metric on the training data is returned: early stopping there would wait forever. With
-    ``judge="valid"`` it has all rounds, and stops early by the validation data.
+    With ``judge="train"`` the model has as many rounds as the baseline kept, 50 at the least if so many were trained,
+    and the best of those that keep to the bounds by the trained metric on the training data is returned: early stopping
+    there would wait forever. With ``judge="valid"`` multipliers follow the validation data, and land as if there were
+    as many rounds, but it may have all of them: early stopping chooses by the validation data.
 
     Raises
     ------
@@ -168,41 +180,52 @@ def run(settings: Settings, wanted: Wanted, data: Mapping[str, Ranked]) -> Outco
     """
     if "dart" in (settings.params.get(name) for name in ("booster", *BOOSTING)):
         raise UserError("with dart no earlier round is to be had, for its trees change later: no --constrain with it")
+    judge = wanted.judge
     for bound in wanted.bounds:
-        if not varied(data["train"], bound.label):
-            raise UserError(
-                f"--constrain {bound.text}: no query of {data['train'].path} has two different grades of "
-                f"{bound.label!r}, so that no ranking can change it; take another feature"
-            )
+        for role in dict.fromkeys(("train", judge)):
+            if not varied(data[role], bound.label):
+                raise UserError(
+                    f"--constrain {bound.text}: no query of {data[role].path} has two different grades of "
+                    f"{bound.label!r}, so that no ranking can change it; take another feature"
+                )
     terms = {bound.label: settings.bounded(bound.label, bound.at_least) for bound in wanted.bounds}
+    # options are refused before the work, not after it
+    _spec(settings, wanted, [lo.Constraint(terms[bound.label], 1.0, bound.label) for bound in wanted.bounds])
     baseline = train(settings, data, what=f"baseline, {settings.booster}")
     scores = {role: baseline.model.scores(part.X) for role, part in data.items()}
     before = {role: _values(wanted, terms, scores[role], part) for role, part in data.items()}
     constraints = [
-        _constraint(bound, terms[bound.label], before["train"][bound.label], data["train"]) for bound in wanted.bounds
+        _constraint(bound, terms[bound.label], before[judge][bound.label], data[judge]) for bound in wanted.bounds
     ]
-    with explained():
-        spec = lo.AugmentedLagrangian(settings.term, constraints, wanted.update, wanted.mu)
-    if wanted.judge == "train":
-        rounds = len(baseline.curves["train"])
+    rounds = max(baseline.best_round, min(LEAST, len(baseline.curves["train"])))
+    spec = _spec(settings, wanted, constraints, rounds)
+    if judge == "train":
         goal = Goal(spec, "train", rounds, wanted.tolerance)
         settings = dataclasses.replace(settings, rounds=rounds)
     else:
         goal = Goal(spec, "valid", settings.early_stopping or settings.rounds, wanted.tolerance)
     model = train(settings, data, goal, what=f"constrained, {settings.booster}")
     after = {role: model.model.scores(part.X) for role, part in data.items()}
-    names = [bound.label for bound in wanted.bounds]
-    values, margins = {}, {}
+    values, bounds = {}, {}
     for role, part in data.items():
-        found = lo.evaluate(spec, after[role], part.y, group=part.group, columns=part.labels)
         now = _values(wanted, terms, after[role], part)
-        values[role] = {name: (before[role][name], now[name]) for name in names}
-        margins[role] = {name: found[f"margin/{name}"] for name in names}
+        values[role] = {name: (value, now[name]) for name, value in before[role].items()}
+        bounds[role] = {bound.label: _number(bound, before[role][bound.label]) for bound in wanted.bounds}
     metrics = {
         what: {role: measure_labels(reported(settings.metric), at[role], part) for role, part in data.items()}
         for what, at in (("baseline", scores), ("constrained", after))
     }
-    return Outcome(wanted, baseline, model, spec, values, margins, metrics)
+    return Outcome(wanted, baseline, model, spec, values, bounds, metrics)
+
+
+def _spec(
+    settings: Settings, wanted: Wanted, constraints: Sequence[lo.Constraint], rounds: int | None = None
+) -> lo.AugmentedLagrangian:
+    with explained():
+        return lo.AugmentedLagrangian(
+            settings.term, constraints, wanted.update, wanted.mu, start=wanted.start, land=wanted.land, rounds=rounds,
+            follow=wanted.judge,
+        )  # fmt: skip
 
 
 def reading(bound: Bound, term: Any) -> str:
@@ -220,9 +243,14 @@ def _values(wanted: Wanted, terms: Mapping[str, Any], scores: Any, part: Ranked)
     }
 
 
+def _number(bound: Bound, baseline: float) -> float:
+    """A bound as a number, where the baseline has this value."""
+    return bound.number * baseline if bound.relative else bound.number
+
+
 def _constraint(bound: Bound, term: Any, baseline: float, part: Ranked) -> lo.Constraint:
     """The constraint with its bound as a number."""
-    number = bound.number * baseline if bound.relative else bound.number
+    number = _number(bound, baseline)
     if not bound.at_least:
         return lo.Constraint(term, number, bound.label)
     name = term.metric.name

@@ -20,6 +20,13 @@ def headline(outcome: Outcome, settings: Settings) -> str:
     wanted, model, baseline = outcome.wanted, outcome.model, outcome.baseline
     metric = getattr(settings.term, "metric", None)
     by = f"the cost {settings.term.name}" if metric is None else metric.name
+    rounds = len(model.curves["valid"])
+    if wanted.judge == "valid":
+        given = ""
+    elif rounds == baseline.best_round:
+        given = ", with as many rounds as the baseline kept"
+    else:
+        given = f", with {rounds} rounds, for the baseline kept no more than {baseline.best_round}"
     if outcome.feasible:
         which = f"is returned, the best by {by} on {wanted.judge} of the rounds that keep to all bounds there"
     else:
@@ -31,7 +38,7 @@ def headline(outcome: Outcome, settings: Settings) -> str:
         f"{settings.booster}, {type(settings.term).__name__} on {settings.term.name} under {count} "
         f"constraint{'s' if count > 1 else ''}, {update}",
         f"baseline: round {baseline.best_round} of {len(baseline.curves['valid'])} is kept, {why}",
-        f"constrained: round {model.best_round} of {len(model.curves['valid'])} {which}",
+        f"constrained{given}: round {model.best_round} of {rounds} {which}",
     ]
     return "\n".join(lines)
 
@@ -39,19 +46,20 @@ def headline(outcome: Outcome, settings: Settings) -> str:
 def constraints_table(outcome: Outcome) -> str:
     """Return a table of the constraints, on the data that they are judged on, with the margins of the others."""
     judge = outcome.wanted.judge
-    others = [role for role in outcome.margins if role != judge]
+    others = [role for role in outcome.values if role != judge]
     rows = []
     for bound, constraint in zip(outcome.wanted.bounds, outcome.spec.constraints, strict=True):
         name = bound.label
         before, after = outcome.values[judge][name]
         cells = [f"{value:.4f}" for value in (constraint.bound, before, after)]
-        margins = [f"{outcome.margins[role][name]:+.2%}" for role in (judge, *others)]
-        met = "yes" if outcome.met(name, judge) else "NO"
+        margins = [f"{outcome.margin(bound, role):+.2%}" for role in (judge, *others)]
+        met = "yes" if outcome.met(bound) else "NO"
         rows.append([f"{_bounded(bound, constraint)}, {bound.text}", *cells, margins[0], met, *margins[1:]])
     header = [f"constraint, on {judge}", "bound", "baseline", "returned", "margin", "met"]
     lines = table([*header, *(f"margin on {role}" for role in others)], rows)
-    if judge != "train" and any(bound.relative for bound in outcome.wanted.bounds):
-        lines += "\n\nBounds are shares of what the baseline has on train."
+    if others and any(bound.relative for bound in outcome.wanted.bounds):
+        where = " and ".join(others)
+        lines += f"\n\nWhere a bound is a share of the baseline's, margins on {where} are against what it has there."
     return lines
 
 
@@ -75,6 +83,8 @@ def facts(outcome: Outcome, settings: Settings) -> dict[str, Any]:
         "objective": repr(outcome.spec),
         "update": wanted.update,
         "mu": wanted.mu,
+        "start": wanted.start,
+        "land": wanted.land,
         "tolerance": wanted.tolerance,
         "judged_on": judge,
         "all_met": outcome.feasible,
@@ -89,8 +99,9 @@ def facts(outcome: Outcome, settings: Settings) -> dict[str, Any]:
                 "at_least" if bound.at_least else "at_most": c.bound,
                 "baseline": {role: values[bound.label][0] for role, values in outcome.values.items()},
                 "returned": {role: values[bound.label][1] for role, values in outcome.values.items()},
-                "margin": {role: margins[bound.label] for role, margins in outcome.margins.items()},
-                "met": outcome.met(bound.label, judge),
+                "bound": {role: numbers[bound.label] for role, numbers in outcome.bounds.items()},
+                "margin": {role: outcome.margin(bound, role) for role in outcome.values},
+                "met": outcome.met(bound),
             }
             for bound, c in pairs
         },
@@ -100,7 +111,10 @@ def facts(outcome: Outcome, settings: Settings) -> dict[str, Any]:
             for role, readings in model.readings.items()
         },
         "margins_by_round": {
-            role: {bound.label: readings[f"margin/{bound.label}"] for bound in wanted.bounds}
+            role: {
+                bound.label: [outcome.margin(bound, role, value) for value in readings[reading(bound, c.term)]]
+                for bound, c in pairs
+            }
             for role, readings in model.readings.items()
         },
         "multipliers_by_round": model.multipliers,  # with which the tree of each round was grown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -80,6 +81,57 @@ def read(paths: Mapping[str, str]) -> dict[str, Ranked]:
         )
         for role, data in found.items()
     }
+
+
+def share(text: str) -> float | None:
+    """Read what stands in place of a file as a share of the queries; None for a file, which wins if it is there.
+
+    Raises
+    ------
+    UserError
+        For a number that is no share.
+
+    Examples
+    --------
+    >>> from lambda_objectives.tools.files import share
+    >>> share("0.25"), share("vali.txt")
+    (0.25, None)
+    """
+    if re.fullmatch(r"[0-9]*\.?[0-9]+|[0-9]+\.", text) is None or Path(text).exists():
+        return None
+    if not 0 < float(text) < 1:
+        raise UserError(
+            f"--valid {text}: there is no such file, and a share of the queries is between 0 and 1, as 0.25"
+        )
+    return float(text)
+
+
+def read_split(paths: Mapping[str, str], part: float, seed: int) -> dict[str, Ranked]:
+    """Read files as `read` does, the validation data being a share of the queries of "train", at random.
+
+    Raises
+    ------
+    UserError
+        For a share that leaves no query on one side, besides what `read` raises.
+    """
+    named = {role: path for role, path in paths.items() if role != "valid"}
+    found = read(named)
+    whole = found["train"]
+    count, total = round(part * len(whole.group)), len(whole.group)
+    if not 0 < count < total:
+        side = "validate" if count == 0 else "train"
+        raise UserError(f"--valid {paths['valid']}: no query of {whole.path}, which has {total}, is left to {side} on")
+    taken = np.zeros(total, dtype=np.bool_)
+    taken[np.random.default_rng(seed).permutation(total)[:count]] = True
+    rows = np.repeat(taken, whole.group)
+    sides = {
+        role: Ranked(
+            f"{whole.path} ({count if drawn else total - count} of its {total} queries, by --seed {seed})",
+            whole.X[rows == drawn], whole.y[rows == drawn], whole.group[taken == drawn], whole.numbers,
+        )
+        for role, drawn in (("train", False), ("valid", True))
+    }  # fmt: skip
+    return {**sides, **{role: each for role, each in found.items() if role != "train"}}
 
 
 def widen(X: npt.NDArray[np.float64], width: int) -> npt.NDArray[np.float64]:

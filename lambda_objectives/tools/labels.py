@@ -188,6 +188,15 @@ def labels_table(metric: str, measured: Mapping[str, Mapping[str, Mapping[str, f
     return table([f"{metric} by label", *measured], rows)
 
 
+def taken(labels: Sequence[Label], part: Ranked) -> str:
+    """Return how many features are left to a model, and which are none since they are labels."""
+    features = sorted({label.feature for label in labels})
+    *others, last = map(str, features)
+    which = f"{', '.join(others)} and {last} are labels" if others else f"{last} is a label"
+    count = len(part.numbers)
+    return f"The model takes {count} feature{'' if count == 1 else 's'}: {which}."
+
+
 def report(labels: Sequence[Label], how: Mapping[str, str], measured: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a file of metrics has to say about further labels; nothing without any."""
     if not labels:

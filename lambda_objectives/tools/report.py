@@ -77,7 +77,8 @@ def page(facts: Mapping[str, Any]) -> str:
         ``constraints``
             By name, each a mapping with ``what`` is bounded, ``at_most`` or ``at_least``, the values that were
             ``returned`` and the ``margin``, both by data set, and whether it was ``met`` (None: not known); if they are
-            there, how it was ``asked`` for, and by data set the values of the ``baseline`` and ``by_round``.
+            there, how it was ``asked`` for, and by data set the values of the ``baseline``, its own ``bound`` (else it
+            is the same on all), and the values ``by_round``.
         ``judged_on``
             The data set on which bounds had to be kept.
         ``multipliers``
@@ -211,17 +212,23 @@ def _constraints(facts: Mapping[str, Any]) -> list[Any]:
     for name, c in constraints.items():
         least = "at_least" in c
         bound = c["at_least" if least else "at_most"]
-        before = [c["baseline"]] if "baseline" in c else []
+        further = {name: c[name] for name in ("baseline", "bound") if name in c}
         rows = [
-            [role, *(h.number(values.get(role)) for values in (*before, c["returned"])), h.share(c["margin"].get(role))]
+            [
+                role,
+                *(h.number(values.get(role)) for values in (*further.values(), c["returned"])),
+                h.share(c["margin"].get(role)),
+            ]
             for role in c["returned"]
         ]
-        header = ["", *(["baseline"] if before else []), "returned", "margin"]
+        header = ["", *further, "returned", "margin"]
         word, kind = STATES[c["met"]]
         state = h.tag("span", word, kind=kind)
         asked = f", asked for as {c['asked']}" if "asked" in c else ""
+        where = facts.get("judged_on") if len(set(c.get("bound", {}).values())) > 1 else None
+        asked = (f" on {where}" if where else "") + asked
         what = h.tag("p", c["what"], " at least " if least else " at most ", h.number(bound), asked, kind="note")
-        drawn = [h.curves(c["by_round"], c["what"], facts.get("best_round"), bound)] if "by_round" in c else []
+        drawn = [h.curves(c["by_round"], c["what"], facts.get("best_round"), bound, where)] if "by_round" in c else []
         made.append(h.card(what, h.table(header, {"": rows}), *drawn, heading=h.Safe(f"{h.safe(name)}: {state}")))
     if facts.get("multipliers"):
         text = "What the gradient of each constraint was weighed by in the tree of the round."

@@ -26,6 +26,7 @@ STYLE = """
 body { margin: 0 auto; max-width: 74rem; padding: 1.5rem 1rem 3rem; background: var(--paper); color: var(--ink);
   font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
 h1, h2, h3, p, li, pre, .words, .group { overflow-wrap: anywhere; }
+th.words { min-width: 4rem; }
 h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .5rem; }
 h2 { font-size: 1.2rem; margin: 2.2rem 0 .6rem; padding-bottom: .25rem; border-bottom: 2px solid var(--line); }
 h3 { font-size: 1rem; margin: 0 0 .4rem; }
@@ -160,9 +161,10 @@ def bars(values: Mapping[str, float], total: float) -> Safe:
 
 
 def curves(
-    lines: Mapping[str, Sequence[float]], metric: str, best_round: int | None, bound: float | None = None
-) -> Safe:
-    """A reading by round as a picture, a line a data set, with its bound if it has one."""
+    lines: Mapping[str, Sequence[float]], metric: str, best_round: int | None, bound: float | None = None,
+    where: str | None = None,
+) -> Safe:  # fmt: skip
+    """A reading by round as a picture, a line a data set, with its bound if it has one: of all, or of one of them."""
 
     def draw(axes: Axes) -> None:
         known = {_plain(name): values for name, values in lines.items()}
@@ -170,9 +172,8 @@ def curves(
         inside = best_round is not None and best_round <= len(which)
         learning_curve(axes, known, best_round if inside else None, _plain(metric))
         if bound is not None:
-            axes.axhline(
-                bound, color=INK, linestyle=(0, (5, 3)), linewidth=1.2, label=f"bound {bound:{digits(bound)}}", zorder=1
-            )
+            label = f"bound{f' on {_plain(where)}' if where else ''} {bound:{digits(bound)}}"
+            axes.axhline(bound, color=INK, linestyle=(0, (5, 3)), linewidth=1.2, label=label, zorder=1)
 
     return picture(draw, f"{metric} by round: {', '.join(lines)}")
 

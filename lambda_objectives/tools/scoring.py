@@ -20,8 +20,6 @@ from lambda_objectives.metrics import NDCG
 from lambda_objectives.tools.console import UserError, explained, require, table
 from lambda_objectives.tools.files import Ranked, widen
 
-EMPTY = "Queries without a relevant row{} have NDCG 1, as in both boosters"
-
 # ----------------------------------------------------------------------------------------------------------- metrics
 
 
@@ -39,12 +37,7 @@ def parse_metric(text: str) -> Any:
     >>> parse_metric("dcg@5").k
     5
     """
-    public = {name.lower(): vars(lambda_objectives).get(name) for name in lambda_objectives.__all__}
-    known = {
-        name: kind
-        for name, kind in public.items()
-        if isinstance(kind, type) and hasattr(kind, "tables") and not hasattr(kind, "changes")  # CustomMetric
-    }
+    known = kinds()
     name, at, cutoff = text.partition("@")
     kind: Any = known.get(name.lower())
     if kind is None:
@@ -57,6 +50,16 @@ def parse_metric(text: str) -> Any:
     if not (cutoff.isascii() and cutoff.isdigit() and int(cutoff)):
         raise UserError(f"unknown metric {text!r}: after the @ comes a whole number from 1, as in {name}@10")
     return with_cutoff(kind, int(cutoff))
+
+
+def kinds() -> dict[str, Any]:
+    """The kinds of metrics by name."""
+    public = {name.lower(): vars(lambda_objectives).get(name) for name in lambda_objectives.__all__}
+    return {
+        name: kind
+        for name, kind in public.items()
+        if isinstance(kind, type) and hasattr(kind, "tables") and not hasattr(kind, "changes")  # CustomMetric
+    }
 
 
 def with_cutoff(kind: type, k: int | None) -> Any:
@@ -101,8 +104,22 @@ def metrics_table(measured: dict[str, dict[str, float]], data: dict[str, Ranked]
     lacking = {role: data[role].without_relevant for role in measured}
     if any(lacking.values()):
         counts = ", ".join(f"{count} in {role}" for role, count in lacking.items())
-        lines += f"\n\n{EMPTY.format(f' ({counts})')}."
+        lines += f"\n\n{of_empty(names, f' ({counts})')}"
     return lines
+
+
+def of_empty(names: Iterable[str], counts: str = "") -> str:
+    """Return of which of the named metrics queries without a relevant row have 1.
+
+    Examples
+    --------
+    >>> from lambda_objectives.tools.scoring import of_empty
+    >>> of_empty(["ndcg@10", "map", "mrr"])
+    'Queries without a relevant row count 1 in ndcg@10 and map, as in NDCG of both boosters.'
+    """
+    *others, last = [name for name in names if getattr(parse_metric(name), "empty", 0.0) == 1.0]
+    which = f"{', '.join(others)} and {last}" if others else last
+    return f"Queries without a relevant row{counts} count 1 in {which}, as in NDCG of both boosters."
 
 
 # ------------------------------------------------------------------------------------------------------------ models

@@ -18,7 +18,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 ALIASES = {"learning_rate": ("eta", "shrinkage_rate"), "verbosity": ("verbose",)}
 BOOSTING = ("boosting", "boosting_type", "boost")  # LightGBM's names for what XGBoost calls booster
 RESERVED = {  # what has an option of its own
-    "--metric": ("objective", "objective_type", "app", "application", "loss", "metric", "metrics", "eval_metric"),
+    "--objective": ("objective", "objective_type", "app", "application", "loss"),
+    "--metric": ("metric", "metrics", "metric_types", "eval_metric"),
     "--rounds": ("num_iterations", "num_iteration", "n_iter", "num_trees", "num_round", "num_rounds", "num_boost_round",
                  "n_estimators", "nrounds"),
     "--early-stopping": ("early_stopping_round", "early_stopping_rounds", "early_stopping", "n_iter_no_change"),

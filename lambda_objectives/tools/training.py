@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import lambda_objectives as lo
+from lambda_objectives.arrays import nearest
 from lambda_objectives.specs import as_spec
 from lambda_objectives.tools.console import UserError, explained, progress, require
 from lambda_objectives.tools.files import Ranked
@@ -124,6 +125,8 @@ def _lightgbm(
     valid_set = train_set.create_valid(valid.X, valid.y, group=valid.group)
     for part, data_set in ((train, train_set), (valid, valid_set)):
         lo.attach(data_set, part.labels)
+    with explained("--param "):
+        lo.lightgbm.check_names(settings.params)
     _check_lightgbm({**params, "objective": "none"}, train_set)
 
     evaluations: dict[str, dict[str, list[float]]] = {}
@@ -240,11 +243,12 @@ def _check_xgboost(params: dict[str, Any], given: Mapping[str, Any], matrix: Any
 
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        xgboost.Booster(params, [matrix]).save_config()
+        config = xgboost.Booster(params, [matrix]).save_config()
     unused = {name for warning in said for name in re.findall(r'"(\w+)"', str(warning.message))}
     for name in given:
         if name in unused:  # our defaults may be
-            raise UserError(f"--param {name}: XGBoost has no such parameter, or it has no effect here")
+            hint = nearest(name, set(re.findall(r'"([a-z_]+)":"', config)) - {name})
+            raise UserError(f"--param {name}: XGBoost has no such parameter, or it has no effect here{hint}")
 
 
 def xgboost_callback(tick: Callable[[], Any]) -> Any:

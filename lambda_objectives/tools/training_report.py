@@ -18,7 +18,7 @@ from lambda_objectives.tools.console import explained, plain, require
 from lambda_objectives.tools.files import Ranked
 from lambda_objectives.tools.labels import OWN
 from lambda_objectives.tools.report_facts import describe, gains
-from lambda_objectives.tools.scoring import EMPTY
+from lambda_objectives.tools.scoring import of_empty
 from lambda_objectives.tools.settings import Settings
 from lambda_objectives.tools.training import Trained
 
@@ -129,7 +129,10 @@ def page_facts(
         for name in ("booster", "metric", "rounds_trained", "best_round", "early_stopping", "seconds")
     }
     if constraints is not None:
-        how |= {name: constraints[name] for name in ("update", "mu", "tolerance", "judged_on", "baseline_round")}
+        how |= {
+            name: constraints[name]
+            for name in ("update", "mu", "start", "land", "tolerance", "judged_on", "baseline_round")
+        }
         facts |= {"judged_on": constraints["judged_on"], "multipliers": constraints["multipliers_by_round"]}
         facts["constraints"] = {
             name: {**c, "by_round": {role: at[name] for role, at in constraints["values_by_round"].items()}}
@@ -142,7 +145,7 @@ def page_facts(
         }
     facts["curves"] = {f"{metric} of {name}" if len(curves) > 1 else metric: lines for name, lines in curves.items()}
     if any(values[OWN]["without_relevant"] for values in (part["label_values"] for part in report["data"].values())):
-        facts["notes"] = [f"{EMPTY.format('')}."]
+        facts["notes"] = [of_empty(report["metrics"]["train"])]
     parameters = {"Training": how, "Booster": report["params"], "Versions": report["versions"]}
     facts["parameters"] = {
         heading: {

@@ -8,6 +8,11 @@ import pytest
 
 import lambda_objectives as lo
 from lambda_objectives.__main__ import main
+from lambda_objectives.tools import constrained, constraint_report
+from lambda_objectives.tools.constrained import Wanted, parse_bounds
+from lambda_objectives.tools.files import Ranked
+from lambda_objectives.tools.settings import Settings
+from lambda_objectives.tools.training import Trained
 from tests.data import letor
 
 BOOSTERS = ["lightgbm", "xgboost"]
@@ -94,7 +99,12 @@ def test_bounds_on_the_training_data_are_kept(booster, job, files, tmp_path, cap
     assert (cheap["what"], stocked["what"]) == ("cost/cheap.ndcg", "stocked.ndcg@10")
     assert min(cheap["margin"]["train"], stocked["margin"]["train"]) >= 0
     assert list(cheap["margin"]) == list(ROLES)
-    assert stocked["margin"]["train"] == pytest.approx(stocked["returned"]["train"] / stocked["at_least"] - 1)
+    for role in ROLES:  # each data set by what the baseline has there
+        bound = 0.95 * cheap["baseline"][role]
+        assert cheap["bound"][role] == pytest.approx(bound)
+        assert cheap["margin"][role] == pytest.approx(1 - cheap["returned"][role] / bound)
+        bound = 1.02 * stocked["baseline"][role]
+        assert stocked["margin"][role] == pytest.approx(stocked["returned"][role] / bound - 1)
 
     # the features are gone and the others keep their numbers
     others = [f"feature_{number}" for number in range(1, 21) if number not in (PRICE, STOCKED)]
@@ -108,14 +118,20 @@ def test_bounds_on_the_training_data_are_kept(booster, job, files, tmp_path, cap
             assert len(values) == len(report["margins_by_round"][role][name]) == rounds
             returned = report["constraints"][name]["returned"][role]
             assert values[last - 1] == pytest.approx(returned, abs=2e-6)
+            margin = report["constraints"][name]["margin"][role]
+            assert report["margins_by_round"][role][name][last - 1] == pytest.approx(margin, abs=1e-5)
     assert [len(values) for values in report["multipliers_by_round"].values()] == [rounds, rounds]
     assert max(report["multipliers_by_round"]["cheap"]) > 0
 
     # and what is printed is what is written
-    assert f"constrained: round {last} of 20 is returned, the best by ndcg on train" in out
+    given = "with as many rounds as the baseline kept"
+    assert f"\nconstrained, {given}: round {last} of 20 is returned, the best by ndcg on train" in out
+    assert "margins on valid and test are against what it has there." in out
+    assert f"The model takes 18 features: {PRICE} and {STOCKED} are labels." in out
     table = lines(out, "constraint, on train")
     assert table["cost of cheap, cheap<=0.95*baseline"][0] == f"{cheap['at_most']:.4f}"
-    assert table["ndcg@10 of stocked, stocked>=1.02*baseline"][3:5] == [f"{stocked['margin']['train']:+.2%}", "yes"]
+    margins = [f"{stocked['margin'][role]:+.2%}" for role in ROLES]
+    assert table["ndcg@10 of stocked, stocked>=1.02*baseline"][3:] == [margins[0], "yes", *margins[1:]]
     table = lines(out, "ndcg@10 by label")
     assert len(table) == 1 + 3 * len(ROLES)
     for name in ("label", "cheap", "stocked"):
@@ -154,6 +170,82 @@ def test_numbers_as_bounds_the_validation_data_as_judge(booster, job, tmp_path, 
     assert report["rounds_trained"] == min(40, report["returned_round"] + 4)
     assert "QueryRMSE on query_rmse under 1 constraint, update carry, mu 2" in out
     assert "margin on train" in out
+    assert "against what it has there" not in out
+    assert "as many rounds" not in out
+    stocked = report["constraints"]["stocked"]
+    assert stocked["bound"] == dict.fromkeys(ROLES, 99)  # the same on all
+    assert stocked["margin"] == pytest.approx({role: 1 - stocked["returned"][role] / 99 for role in ROLES})
+
+
+@pytest.mark.parametrize("bound", ["cheap<=0.85*baseline", "cheap>=1.1*baseline"])
+@pytest.mark.parametrize("booster", BOOSTERS)
+def test_bounds_on_the_validation_data_are_kept(booster, bound, job, tmp_path, capsys):
+    more = ["--constrain", bound, "--judge", "valid", "--early-stopping", "15", "--rounds", "80"]
+    assert main(job(booster, *more)) == 0
+    out = capsys.readouterr().out
+    report = json.loads((tmp_path / "out" / "constraints.json").read_text())
+    cheap = report["constraints"]["cheap"]
+    assert report["all_met"]
+    planned = max(report["baseline_round"], min(50, report["baseline_rounds_trained"]))
+    assert f"rounds={planned}, follow='valid'" in report["objective"]
+    least, share = "at_least" in cheap, float(re.search(r"[\d.]+", bound)[0])
+    number = cheap["at_least" if least else "at_most"]
+    assert number == cheap["bound"]["valid"] == pytest.approx(share * cheap["baseline"]["valid"])
+    assert (cheap["returned"]["valid"] >= number) if least else (cheap["returned"]["valid"] <= number)
+    # led there by multipliers, not a stump that is within the bound since its scores are small
+    assert report["returned_round"] > 5
+    assert max(report["multipliers_by_round"]["cheap"][: report["returned_round"]]) > 0
+    table = lines(out, "constraint, on valid")
+    assert table[f"{'ndcg@10' if least else 'cost'} of cheap, {bound}"][0] == f"{number:.4f}"
+    assert "margins on train and test are against what it has there." in out
+
+
+@pytest.mark.parametrize(
+    ("best", "trained", "rounds", "said"),
+    [
+        (84, 134, 84, "with as many rounds as the baseline kept"),
+        (12, 62, 50, "with 50 rounds, for the baseline kept no more than 12"),
+        (12, 22, 22, "with 22 rounds, for the baseline kept no more than 12"),
+    ],
+)
+def test_as_many_rounds_as_the_baseline_kept(best, trained, rounds, said, monkeypatch):
+    rng = np.random.default_rng(0)
+    parts = {}
+    for role in ("train", "valid"):
+        X, y = rng.normal(size=(60, 3)), rng.integers(0, 3, 60).astype(float)
+        other = rng.integers(0, 2, 60).astype(float)
+        parts[role] = Ranked(role, X, y, np.full(6, 10), (1, 2, 3), {"other": other})
+    asked = []
+
+    class Zero:
+        def scores(self, X):
+            return X[:, 0]
+
+    def train(settings, data, goal=None, what=None):
+        asked.append((settings.rounds, goal and goal.patience))
+        round, count = (best, trained) if goal is None else (settings.rounds, settings.rounds)
+        return Trained(Zero(), round, {role: [0.5] * count for role in parts})
+
+    monkeypatch.setattr(constrained, "train", train)
+    settings = Settings("lightgbm", lo.NDCG(10), early_stopping=50)
+    outcome = constrained.run(settings, Wanted(parse_bounds(["other<=2*baseline"], ["other"])), parts)
+    assert asked == [(1000, None), (rounds, rounds)]  # no early stopping
+    assert f"constrained, {said}: round {rounds} of {rounds} is returned" in constraint_report.headline(
+        outcome, settings
+    )
+
+
+@pytest.mark.parametrize("judge", ["train", "valid"])
+def test_start_and_land(judge, job, tmp_path):
+    more = ["--constrain", "cheap<=0.8*baseline", "--start", "5", "--land", "0.5", "--judge", judge]
+    more += ["--early-stopping", "9"] if judge == "valid" else []  # shares are of the baseline's rounds
+    assert main(job("lightgbm", *more)) == 0
+    report = json.loads((tmp_path / "out" / "constraints.json").read_text())
+    assert (report["start"], report["land"]) == (5, 0.5)
+    assert "start=5, land=0.5, rounds=" in report["objective"]
+    weights = report["multipliers_by_round"]["cheap"]
+    assert not any(weights[:5])
+    assert max(weights[5:]) > 0
 
 
 def test_no_feasible_round(job, tmp_path, capsys):
@@ -231,6 +323,10 @@ def test_labels_are_only_reported_without_bounds(job, files, tmp_path, capsys):
         (["--constrain", "cheap<=1", "--constrain", "cheap>=.5"], "there is another bound on 'cheap'"),
         (["--update", "carry"], "--update belongs to --constrain"),
         (["--tolerance", "0"], "--tolerance belongs to --constrain"),
+        (["--land", "0.5"], "--land belongs to --constrain"),
+        (["--constrain", "cheap<=1", "--land", "0.5", "--update", "carry"], "land belongs to update='auto'"),
+        (["--constrain", "cheap<=1", "--start", "-1"], "start must not be negative"),
+        (["--constrain", "cheap<=1", "--start", ".5", "--land", ".4"], "land must not come before start"),
         (["--constrain", "cheap<=1", "--tolerance", "2"], "'2' is not a share from 0 to below 1"),
         (["--constrain", "cheap<=1", "--judge", "test"], "invalid choice: 'test'"),
         (["--constrain", "cheap<=1", "--param", "booster=dart"], "no --constrain with it"),
