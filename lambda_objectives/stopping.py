@@ -74,6 +74,7 @@ class Choice:
             )
         self.objective, self.rounds, self.data, self.metric, self.tolerance = objective, rounds, data, metric, tolerance
         self.best: Candidate | None = None
+        self.led: Candidate | None = None  # the best since the rule has led the costs to their bounds
         self.settled_at: int | None = None
         self.broken_at: int | None = None  # the first round that broke a bound
         self.deepest: float | None = None  # the least margin of all, where a bound was broken
@@ -96,7 +97,8 @@ class Choice:
         start
             Trees that the model had before.
         """
-        self.best, self.settled_at, self.broken_at, self.deepest, self.recovered = None, None, None, None, None
+        self.best, self.led, self.settled_at = None, None, None
+        self.broken_at, self.deepest, self.recovered = None, None, None
         self.start, self.before, self.trees, self.results = start, 0, 0, None
         self.watched = [self.objective.watched(booster, self.data, evaluates) for booster in boosters]
         saved = (self.objective.begins_from or {}).get("choice")
@@ -114,7 +116,7 @@ class Choice:
             **self._question, "open": self.watched[0].training.planned is None, "start": self.start,
             "trees": self.trees, "settled_at": self.settled_at, "broken_at": self.broken_at,
             "deepest": self.deepest, "recovered": self.recovered, "results": _plain(self.results),
-            "best": None if self.best is None else self.best._replace(results=_plain(self.best.results))._asdict(),
+            "best": _told(self.best), "led": _told(self.led),
         }  # fmt: skip
 
     @property
@@ -133,7 +135,7 @@ class Choice:
         self.start, self.before, self.results = saved["start"], saved["trees"], saved["results"]
         self.settled_at, self.broken_at, self.deepest = saved["settled_at"], saved["broken_at"], saved.get("deepest")
         self.recovered = None if saved.get("recovered") is None else tuple(saved["recovered"])
-        self.best = None if saved["best"] is None else Candidate(**saved["best"])
+        self.best, self.led = (None if saved.get(n) is None else Candidate(**saved[n]) for n in ("best", "led"))
 
     def offer(self, trees: int, results: Any = None, last: Sequence[Mapping[str, Reading]] | None = None) -> bool:
         """Take what is known after so many rounds; last: at the very end, of the data that lag. Whether to stop."""
@@ -207,8 +209,11 @@ class Choice:
     def _consider(self, new: Candidate) -> None:
         if self.broken_at is None and not self._feasible(new):
             self.broken_at = new.trees
-        if self.best is None or self._rank(new) > self._rank(self.best):
-            self.best = new
+        if self._is_led(new) and (self.led is None or self._rank(new) > self._rank(self.led)):
+            self.led = new
+        for other in (new, self.led):  # the one before may turn out to have been an early one
+            if other is not None and (self.best is None or self._rank(other) > self._rank(self.best)):
+                self.best = other
         if new.margins and math.isfinite(new.worst):
             if not self._feasible(new) and (self.deepest is None or new.worst < self.deepest):
                 self.deepest, self.recovered = new.worst, None
@@ -220,13 +225,22 @@ class Choice:
 
     def _early(self, candidate: Candidate) -> bool:
         """Whether it keeps to a bound that was broken later for the first time: by scores that are small as yet."""
-        return self.broken_at is not None and candidate.trees < self.broken_at
+        return self.broken_at is not None and candidate.trees < self.broken_at and not self._is_led(candidate)
+
+    def _is_led(self, candidate: Candidate) -> bool:
+        """Whether a rule had led the costs to their bounds by then: to keep to them is no matter of small scores."""
+        return self.settled_at is not None and 1 < self.settled_at <= candidate.trees
 
     def _rank(self, candidate: Candidate) -> tuple[bool, bool, float, float]:
         """Feasible rounds first, early ones last of them, by their metric; then the others, by their least margin."""
         feasible = self._feasible(candidate)
         late = feasible and not self._early(candidate)
         return feasible, late, 0.0 if feasible else candidate.worst, candidate.value
+
+
+def _told(candidate: Candidate | None) -> dict[str, Any] | None:
+    """A round, as JSON can hold it."""
+    return None if candidate is None else candidate._replace(results=_plain(candidate.results))._asdict()
 
 
 def _plain(results: Any) -> Any:

@@ -563,13 +563,16 @@ def test_shares_of_rounds_are_refused_where_early_stopping_may_end_before():
 def test_early_rounds_keep_to_bounds_for_nothing():
     """A round before a bound was broken for the first time is returned only if there is no later one, and said so."""
 
-    def chosen(margins):
+    def chosen(margins, settled_at=None):
         choice = Choice(lo.Objective(RANK), 9, None, None, 0.0)
+        choice.settled_at = settled_at
         for k, margin in enumerate(margins, 1):
             choice._consider(Candidate(k, 1.0 / k, 1.0 / k, {"m": margin}, None, []))
         return choice
 
     assert chosen([0.5, 0.2, -0.1, -0.1, 0.1, 0.2]).best.trees == 5
+    assert chosen([0.5, 0.2, 0.1, -0.1, 0.1], settled_at=3).best.trees == 3  # where the rule had led it, not by chance
+    assert chosen([0.5, 0.2, 0.1, -0.1, 0.1], settled_at=1).best.trees == 5  # of a rule that leads nowhere
     assert chosen([0.5, 0.2, 0.1]).best.trees == 1  # never broken
     assert chosen([-0.5, 0.2, -0.1, 0.1]).best.trees == 2  # broken at once
     early = chosen([0.5, 0.2, -0.1, -0.3, -0.04])
