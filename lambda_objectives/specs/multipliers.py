@@ -17,6 +17,8 @@
   one that compromises every time. The controller sees the mean of two rounds, in which turns cancel out.
 - *Care.* Where an error jumps from one side of the hair to the other, the gain falls; where turns move v by more than
   half a per cent, they get smaller. Both happen on smooth problems of a few numbers, seldom with trees.
+- *Slack.* More than a tenth under its course a multiplier does not rise, whatever the last rounds look like: on few
+  validation queries a metric jumps by as much, and jumps add up where a multiplier cannot fall below 0.
 - *Its limits.* The multiplier stops at 10 primary costs a bound: where a bound cannot be met, scores stay bounded.
 - *Costs that reach 0*, those of dependence, answer far more readily, and by how much has nothing to do with the primary
   cost. Their unit is the multiplier at which a full step along their own gradient would make nothing of them; log C
@@ -49,6 +51,7 @@ NEAR = 0.02  # constraints farther under their course than this stay off
 HAIR = 0.0075
 TURN, RIPPLE = 0.6, 0.005  # what turns do to a, and the most that they may do to v, to either side
 STEP = 0.05  # errors count up to this
+SLACK = 0.1  # so far under its course nothing makes a multiplier rise
 READY_GAIN, READY_HAIR = 0.08, 0.015  # of costs that reach 0: share of GAIN, and HAIR
 FULL = 4.0  # full steps that the multiplier may ask of a tree
 
@@ -128,7 +131,8 @@ def _auto(course: Course, aim: Aim, state: dict[str, Any], constraints: int, t: 
         change = error - state["error"]
         overshot = error * state["error"] < 0 and min(abs(error), abs(state["error"])) > max(hair, 0.001)
         new["gain"] = max(0.7 * state["gain"], 0.01) if overshot else min(1.01 * state["gain"], 1.0)
-    step = _clip(change, STEP) / course.rate + INTEGRAL * _clip(error, STEP)
+    trend = min(change, 0.0) if error < -SLACK else change
+    step = _clip(trend, STEP) / course.rate + INTEGRAL * _clip(error, STEP)
     gain = GAIN * aim.gain * new["gain"] * (READY_GAIN if ready else 1.0)
     most = FULL / course.rate if ready else LARGEST / a0
     new["z"] = min(max(state["z"] + gain * step, 0.0), math.log1p(most))

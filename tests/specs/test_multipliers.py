@@ -203,3 +203,12 @@ def test_costs_that_reach_0_have_a_unit_and_a_limit_of_their_own():
     np.testing.assert_allclose(list(alphas(7.0, 1e4)), 7 * one, rtol=1e-12)
     most = multipliers.FULL / 0.1 * (1 + multipliers.TURN)
     assert max(alphas(1.0, 3.0, 3000)) == pytest.approx(most)
+
+
+def test_jumps_of_a_metric_far_above_its_bound_do_not_raise_a_multiplier():
+    """As on few validation queries: nothing rises where more than a tenth of the bound is left, on whatever day."""
+    rng = np.random.default_rng(0)
+    excesses = np.concatenate([np.linspace(0.05, -0.02, 30), -0.3 + 0.1 * rng.normal(size=200).clip(-1.5, 1.5)])
+    alphas, _ = walk(excesses, rate=0.05)
+    assert max(alphas[:40]) > 0
+    assert not any(alphas[60:])
