@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,34 @@ def vector(name: str, values: Any, n: int | None = None, *, finite: bool = True,
     if finite:
         require_finite(name, array)
     return array
+
+
+def check_order(name: str, values: Any, others: str, rows: Any) -> None:
+    """Refuse what pandas has in another order than other rows, by the labels of its index.
+
+    Parameters
+    ----------
+    name, others
+        What the values, and the other rows, are called in error messages.
+    values, rows
+        Anything; only an index of pandas in both is looked at. Of a mapping each of its values is.
+    """
+    if isinstance(values, Mapping):
+        for key, each in values.items():
+            check_order(f"{name} {key!r}", each, others, rows)
+        return
+    own: Any = getattr(values, "index", None)
+    there: Any = getattr(rows, "index", None)
+    if not hasattr(own, "equals") or not hasattr(there, "equals") or own.equals(there):
+        return
+    if own.isin(there).all() and there.isin(own).all():
+        mine, theirs = own.tolist(), there.tolist()
+        row = next((i for i, pair in enumerate(zip(mine, theirs, strict=False)) if pair[0] != pair[1]), 0)
+        raise ValueError(
+            f"{name} has the rows of {others} in another order, by their index: row {row} is {mine[row]!r} in it and "
+            f"{theirs[row]!r} in {others}; bring them into that order, values.loc[{others}.index], or if they are in "
+            "order drop the index, values.to_numpy()"
+        )
 
 
 def require_finite(name: str, array: npt.NDArray[Any], advice: str = "fill them in, or leave these rows out") -> float:

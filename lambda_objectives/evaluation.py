@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lambda_objectives.arrays import vector
+from lambda_objectives.arrays import check_order, vector
 from lambda_objectives.columns import named_columns
 from lambda_objectives.queries import Queries
 from lambda_objectives.run import Run
@@ -105,6 +105,7 @@ def _standalone(
 ) -> tuple[Run, npt.NDArray[np.float64]]:
     as_spec(spec)  # first of all, where arguments are in another order
     values = named_columns(columns, named)
+    check_order("scores", scores, "labels", labels)
     queries = Queries.from_arrays(labels, group=group, qid=qid, weights=weights, columns=values)
     run = Run(spec, queries, dtype=np.float64)
     if run.outputs == 1:

@@ -8,7 +8,7 @@ from typing import Any
 import lightgbm
 import numpy as np
 
-from lambda_objectives.arrays import nearest
+from lambda_objectives.arrays import check_order, nearest
 from lambda_objectives.columns import add_columns, borders_of_part, columns_of
 from lambda_objectives.lightgbm_checkpoint import checkpoint as checkpoint
 from lambda_objectives.meeting import of_lightgbm
@@ -60,6 +60,8 @@ def attach(data: lightgbm.Dataset, columns: dict[str, Any], qid: Any) -> lightgb
     """Attach columns to a Dataset."""
     label = data.label if getattr(data, "_handle", getattr(data, "handle", None)) is None else data.get_label()
     n = len(label) if label is not None and hasattr(label, "__len__") else None
+    for rows in (data.data, data.label):  # where they are there still
+        check_order("column", columns, "the Dataset", rows)
     add_columns(data, n, columns, qid)
     return data
 

@@ -83,7 +83,7 @@ class Objective:
 
     def __init__(self, spec: Any, device: str = "cpu", state: dict[str, Any] | None = None, watch: Any = ()) -> None:
         self.spec = spec
-        self.watch = (watch,) if hasattr(watch, "tables") else tuple(watch or ())
+        self.watch = (watch,) if hasattr(watch, "tables") or isinstance(watch, str) else tuple(watch or ())
         for metric in self.watch:
             check_metric(metric, "watch")
         terms = as_spec(spec).terms

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lambda_objectives.arrays import Vector, group_or_qid, nearest, require_finite, vector
+from lambda_objectives.arrays import Vector, check_order, group_or_qid, nearest, require_finite, vector
 from lambda_objectives.workers import ALONE, Workers
 
 Ints = npt.NDArray[np.int64]
@@ -74,6 +74,8 @@ class Queries:
     ) -> Queries:
         """Read and check arrays of any kind; weights are one a row, or one a query."""
         y = vector("labels", labels, finite=False)
+        for name, given in (("qid", qid), ("weights", weights), ("column", columns)):
+            check_order(name, given, "labels", labels)
         n = len(y)
         ptr = group_or_qid(group, qid, n)
         w = None
@@ -98,7 +100,8 @@ class Queries:
             there = ", ".join(repr(c) for c in sorted(self.columns)) or "none"
             raise MissingColumn(
                 f"{role}={name!r}: this data set of {len(self)} rows has no such column{nearest(name, self.columns)} "
-                f"(there: {there}); attach it: lambda_objectives.attach(data, {name}=values)",
+                f"(there: {there}); attach it: lambda_objectives.attach(data, {name}=values), or say {name}=values "
+                "where arrays are given",
                 name,
             )
         values, what = (self.labels, "labels") if name is None else (self.columns[name], f"column {name!r}")

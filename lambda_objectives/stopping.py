@@ -171,7 +171,10 @@ class Choice:
                 short, trees = -self.recovered[0], self.recovered[1]
                 share = math.ceil(1000 * short) / 1000
                 later = f" Round {trees} came within {short:.1%} of them: tolerance={share:g} would have returned it."
-            other = "" if not self.watched or self.watched[0].lags else ", or choose by the training data"
+            here = not self.watched or self.watched[0].lags
+            other = (
+                "" if here else ", choose by the training data, or let the multipliers follow these (follow='valid')"
+            )
             warn(
                 f"only early rounds keep to every bound, before it was broken in round {self.broken_at}: returned is "
                 f"round {self.best.trees}, whose scores are still small.{later} Loosen a bound, give it more "
@@ -196,6 +199,7 @@ class Choice:
         if name not in readings[0]:
             raise ValueError(
                 f"metric={name!r} is not among what is evaluated: {', '.join(readings[0])}{nearest(name, readings[0])}"
+                "; another metric belongs into watch=, such as Objective(spec, watch=NDCG(10))"
             )
         margins = {
             key[len(MARGIN) :]: statistics.fmean(each[key].value for each in readings)
@@ -267,7 +271,7 @@ def verdict(margins: Mapping[str, float], history: Mapping[str, Sequence[float]]
     together = " Each bound was met at times, never all together." if alone and len(late) > 1 else ""
     return (
         "; ".join(words) + f".{together} Loosen a bound, give it more rounds, or let the constraints start earlier "
-        "(AugmentedLagrangian(start=0, land=0.5))"
+        "(start= and land= of the AugmentedLagrangian)"
     )
 
 

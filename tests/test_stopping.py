@@ -449,7 +449,7 @@ def test_bounds_that_cannot_be_met_are_told_and_leave_scores_bounded(of, update,
     for name, margin in margins.items():
         state = f"over its bound by {-margin:.2%}" if margin < 0 else f"kept, with {margin:.2%} to spare"
         assert f"{name}: {state} (met in " in message
-    assert message.endswith("(AugmentedLagrangian(start=0, land=0.5))")
+    assert message.endswith("(start= and land= of the AugmentedLagrangian)")
     if watched:
         assert f"returned is round {callbacks[0].best.trees}, which breaks them the least" in message
     assert np.abs(of.predict(model, TRAIN)).max() < 100

@@ -103,6 +103,22 @@ class Wrong(NamedTuple):
 
 
 # fmt: off
+TURNED = pd.Series(np.arange(len(Y)) * 1.0).iloc[::-1]  # the rows of pd.Series(Y) from the last to the first
+ORDER = [  # an index of pandas tells it
+    Wrong("scores in another order", lambda: lo.evaluate(RANK, TURNED, pd.Series(Y), group=GROUP), ValueError,
+          "scores", "row 0 is", "values.loc[labels.index]"),
+    Wrong("a column in another order", lambda: lo.evaluate(RANK, S, pd.Series(Y), group=GROUP, price=TURNED),
+          ValueError, "column 'price'", "row 0 is", "values.to_numpy()"),
+    Wrong("scores of a metric in another order", lambda: lo.MAP()(TURNED, pd.Series(Y), group=GROUP), ValueError,
+          "scores", "in labels", "values.loc[labels.index]"),
+    Wrong("attached in another order", lambda: lo.attach(lgb.Dataset(X, pd.Series(Y)), price=TURNED), ValueError,
+          "column 'price'", "in another order", "values.loc"),
+    Wrong("relative to nothing", lambda: lgb.train(
+        {"objective": lo.Objective(lo.AugmentedLagrangian(
+            lo.LogLoss(), [lo.Constraint(lo.DistanceCovariance("price"), 0.5, relative=True)], start=0)),
+         "verbosity": -1}, lo.attach(lgb.Dataset(X, Y > 1), price=S), 3),
+        ValueError, "start", "that is 0", "start=30"),
+]
 METRICS = [
     Wrong("k=0", lambda: lo.NDCG(0), ValueError, "k ", "found 0", "whole number from 1"),
     Wrong("k is a text", lambda: lo.NDCG("10"), ValueError, "k ", "'10'", "whole number from 1"),
@@ -567,7 +583,7 @@ def is_told(wrong, *arguments):
     assert " object at 0x" not in message
 
 
-BY_HAND = [*METRICS, *ARRAYS, *GROUPS, *COLUMNS, *TERMS, *SPECS, *STATES, *TOOLS, *ONE_BOOSTER]
+BY_HAND = [*ORDER, *METRICS, *ARRAYS, *GROUPS, *COLUMNS, *TERMS, *SPECS, *STATES, *TOOLS, *ONE_BOOSTER]
 
 
 @pytest.mark.parametrize("wrong", BY_HAND, ids=lambda wrong: wrong.id)

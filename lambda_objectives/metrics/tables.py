@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lambda_objectives.arrays import Vector, brief, vector, whole_number
+from lambda_objectives.arrays import Vector, brief, check_order, vector, whole_number
 from lambda_objectives.kernels import ADDITIVE, NONE
 from lambda_objectives.queries import Queries, Ranking
 
@@ -114,6 +114,7 @@ def call(
             f"objective = lambda_objectives.Objective(LambdaRank({self!r})) and for feval= (LightGBM) or "
             "custom_metric= (XGBoost) objective.metrics"
         )
+    check_order("scores", scores, "labels", labels)
     queries = Queries.from_arrays(labels, group=group, qid=qid, weights=weights)
     tables = self.tables(queries.column(None, unjudged=unjudged), queries.borders)
     ranking = Ranking(queries, cpu)

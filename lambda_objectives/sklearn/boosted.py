@@ -11,13 +11,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 import lambda_objectives as lo
-from lambda_objectives.arrays import vector, whole_number
+from lambda_objectives.arrays import check_order, vector, whole_number
 from lambda_objectives.queries import MissingColumn
 from lambda_objectives.sklearn import boosting
 from lambda_objectives.sklearn.inputs import (
     QID,
     Rows,
-    check_index,
     column_names,
     read_columns,
     read_queries,
@@ -212,7 +211,7 @@ class Boosted(BaseEstimator):  # type: ignore[misc]
             labels = self._labels(y, reset)
             n = len(labels)
             for name, values in {"y": given, "qid": qid, "sample_weight": sample_weight, "columns": columns}.items():
-                check_index(name, values, X)
+                check_order(name, values, "X", X)
             if np.shape(features)[0] != n:
                 raise ValueError(f"y has {n} values, X has {np.shape(features)[0]} rows")
             sizes = read_queries(X, group, qid, n)

@@ -104,26 +104,6 @@ def read_columns(columns: Any, X: Any, n: int, what: str = "columns") -> dict[st
     return read
 
 
-def check_index(name: str, values: Any, X: Any) -> None:
-    """Refuse what pandas has in another order than the rows of X, by the labels of its index."""
-    if isinstance(values, Mapping):
-        for key, each in values.items():
-            check_index(f"{name}: {key!r}", each, X)
-        return
-    own: Any = getattr(values, "index", None)
-    rows: Any = getattr(X, "index", None)
-    if not hasattr(own, "equals") or not hasattr(rows, "equals") or own.equals(rows):
-        return
-    if own.isin(rows).all() and rows.isin(own).all():
-        mine, theirs = own.tolist(), rows.tolist()
-        row = next((i for i, pair in enumerate(zip(mine, theirs, strict=False)) if pair[0] != pair[1]), 0)
-        raise ValueError(
-            f"{name} has the rows of X in another order, by their index: row {row} is {mine[row]!r} in it and "
-            f"{theirs[row]!r} in X; bring them into the order of X, values.loc[X.index], or if they are in order drop "
-            "the index, values.to_numpy()"
-        )
-
-
 def where_to_say(name: str, X: Any, train: Rows, valid: Sequence[Rows]) -> str:
     """How `fit` is given a column that the objective wants, and no data set has, or one of eval_set has not."""
     for i, rows in enumerate(valid):
@@ -153,6 +133,11 @@ def read_weights(weights: Any, group: npt.NDArray[np.int64] | None, n: int) -> V
     """Weights of the rows, from one a row or one a query."""
     if weights is None:
         return None
+    if isinstance(weights, Mapping) or column_names(weights) is not None:
+        raise TypeError(
+            f"sample_weight must be one number a row, found a {type(weights).__name__}: further labels and controls "
+            "are columns=, fit(X, y, columns={'sex': sex})"
+        )
     weights = np.asarray(weights)
     if weights.ndim > 1:
         raise ValueError(f"sample_weight: a 1D array wanted, one number a row, found one of {weights.ndim} dimensions")

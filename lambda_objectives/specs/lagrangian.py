@@ -323,6 +323,12 @@ class AugmentedLagrangian:
         """Bounds and scales that depend on the costs of some round, once it has come."""
         bounds, scales = list(state["bounds"]), list(state["scales"])
         for t, (constraint, value) in enumerate(zip(self.constraints, self._values(round), strict=True)):
+            if bounds[t] is None and on and constraint.relative and not value > 0:
+                raise ValueError(
+                    f"start: constraint {constraint.label!r} is relative to what there is when it is switched on, and "
+                    f"in round {round.number} that is {value:g}: as long as all scores are equal nothing depends on "
+                    "anything. Switch it on later, AugmentedLagrangian(..., start=30), or give the bound in numbers"
+                )
             if bounds[t] is None and (on or not constraint.relative):
                 bounds[t] = constraint.bound * value if constraint.relative else constraint.bound
             if scales[t] is None and bounds[t] is not None:
