@@ -1,5 +1,6 @@
 """The API reference as HTML pages, from the docstrings: ``python .ci/reference.py FOLDER`` (pip install pdoc)."""
 
+import contextlib
 import dataclasses
 import sys
 import typing
@@ -24,7 +25,9 @@ def build(folder: Path) -> None:
     package = lo.__name__
     names = [package, rf"!{package}\..*", *(module.__name__ for module in modules), rf"!{package}\.sklearn\..*"]
     pdoc.render.configure(docformat="numpy", show_source=False)
-    with warnings.catch_warnings():
+    folder = folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    with warnings.catch_warnings(), contextlib.chdir(folder):  # no copy of the package is there
         warnings.simplefilter("error")
         pdoc.pdoc(*names, output_directory=folder)
 
