@@ -301,6 +301,11 @@ class Objective:
             )
         return Watched(chosen[0], chosen[1].run, training[1].run)
 
+    def stopped_by(self, data: Any) -> float | None:
+        """The tolerance of early stopping where it chose the round by a data set, in its last training; else None."""
+        session = self._find(data)
+        return None if session is None else session.run.tolerance
+
     def chosen(self, training: Run) -> None:
         """Send the state of the round that early stopping has chosen to the client of a Dask cluster."""
         session = self._sessions.last

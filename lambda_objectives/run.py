@@ -96,6 +96,7 @@ class Run:
         self.seen: Round | None = None  # what `evaluate` found last
         # calls up who chooses the round, if somebody does, and says so where none will do
         self.judge: Callable[[], Any] | None = None
+        self.tolerance: float | None = None  # of early stopping, where it chooses the round by this data set
         self.curvature = 0.0  # sum of the last Hessian
         self.rule_state = self.spec.init()
         self.term_states: dict[str, Any] = {}  # of terms that learn, by name

@@ -104,7 +104,8 @@ class Choice:
         saved = (self.objective.begins_from or {}).get("choice")
         if saved is not None and len(boosters) == 1:
             self._take_up(saved)
-        for _, _, training in self.watched:
+        for _, run, training in self.watched:
+            run.tolerance = self.tolerance
             training.judge = weakref.ref(self)
             if training.planned is not None and self.rounds < training.planned - training.begun + self.before:
                 training.planned = None  # it may be over any time

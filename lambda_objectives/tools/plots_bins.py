@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import textwrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from lambda_objectives.arrays import Vector, vector, whole_number
-from lambda_objectives.tools.plots_common import MARKERS, colour_of, frame, several
+from lambda_objectives.tools.plots_common import MARKERS, colour_of, frame, legend_above, several
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,15 +108,36 @@ def calibration(
         )  # fmt: skip
         axes.axhline(np.average(values, weights=w), color=colour_of(i), linewidth=1, linestyle=(0, (5, 3)), zorder=1)
     if binned.names is not None:
-        long = sum(map(len, binned.names)) > 60
         axes.set_xlim(-0.5, count - 0.5)
-        axes.set_xticks(binned.at, binned.names, rotation=45 if long else 0, ha="right" if long else "center")
+        _name_categories(axes, binned.at, binned.names)
     axes.set_xlabel(control_name)
     axes.set_ylabel(score_name)
     frame(axes)
     if any(series):
-        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(len(series), 4), frameon=False)
+        legend_above(axes)
     return axes
+
+
+def _name_categories(axes: Axes, at: Any, names: list[str]) -> None:
+    """Write names below categories: in lines where they have no room beside each other, else aslant."""
+    room = 0.92 * axes.get_window_extent().width / len(names)
+    for written in (names, [_in_lines(name, 3) for name in names]):
+        axes.set_xticks(at, written)
+        if max(label.get_window_extent().width for label in axes.get_xticklabels()) <= room:
+            return
+    axes.set_xticks(at, ["x\nx"] * len(names))
+    two_lines = 1.42 * axes.get_xticklabels()[0].get_window_extent().height <= room
+    written = [_in_lines(name, 2) if two_lines and len(name) > 20 else name for name in names]
+    axes.set_xticks(at, written, rotation=45, ha="right", rotation_mode="anchor")
+
+
+def _in_lines(name: str, most: int) -> str:
+    """A name in so many lines at most, which are as short as they can be."""
+    for width in range(math.ceil(len(name) / most), len(name)):
+        lines = textwrap.wrap(name, width, break_long_words=False)
+        if len(lines) <= most and max(map(len, lines), default=0) <= width:
+            return "\n".join(lines)
+    return name
 
 
 def _binned(control: Any, n: int, bins: int, categorical: bool) -> _Bins:

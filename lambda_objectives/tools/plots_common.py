@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,21 @@ def digits(value: float) -> str:
     return "#.4g" if 0 < size < 0.1 else ".4f" if size < 1000 else ",.1f"
 
 
+def alike(values: Iterable[float | None], significant: bool = False) -> str | None:
+    """One format for numbers that stand together: four digits of the largest, at least two of the smallest.
+
+    None where no one format does for all of them. With `significant` no more than four digits of the largest, whatever
+    is lost of the smallest.
+    """
+    sizes = [abs(value) for value in values if value is not None and math.isfinite(value) and value]
+    if not sizes:
+        return ".4f"
+    first, last = (math.floor(math.log10(size)) for size in (max(sizes), min(sizes)))
+    usual = 1 if first >= 3 else 4 if first >= -1 else 3 - first  # as `digits`
+    decimals = max(0, 3 - first) if significant else max(usual, 1 - last)
+    return f",.{decimals}f" if decimals <= 7 and decimals + max(0, first) <= 8 else None
+
+
 def colour_of(i: int) -> str:
     """The colour of a series by its number."""
     return SERIES[i % len(SERIES)]
@@ -43,6 +59,19 @@ def frame(axes: Axes) -> None:
     """A pale grid, and no lines above and on the right."""
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def legend_above(axes: Axes, high_inside: bool = False) -> None:
+    """Put the legend above the axes, in as many columns as there is room for; a high one inside, if that may be."""
+    handles, labels = axes.get_legend_handles_labels()
+    above: dict[str, Any] = dict(loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
+    for columns in range(max(1, min(len(handles), 4)), 0, -1):
+        legend = axes.legend(handles, labels, ncols=columns, **above)
+        inside, taken = axes.get_window_extent(), legend.get_window_extent()
+        if taken.width <= inside.width:
+            break
+    if high_inside and taken.height > inside.height / 3:
+        axes.legend(handles, labels, loc="best", fontsize="small", framealpha=0.8)
 
 
 def several(name: str, given: Any) -> dict[str, Any]:
@@ -68,7 +97,7 @@ def write_beside(axes: Axes, series: Sequence[tuple[Any, Sequence[str]]]) -> Non
     axes
         Where to write; its limits are settled by now.
     series
-        (m, 2) points and a text for each, or none; in the colours of the series.
+        (m, 2) points and a text for each, which may be empty, or none; in the colours of the series.
     """
     from matplotlib.patheffects import withStroke
 
@@ -78,7 +107,8 @@ def write_beside(axes: Axes, series: Sequence[tuple[Any, Sequence[str]]]) -> Non
     marks = np.concatenate(places)
     taken = [(x - 0.008, y - 0.012, x + 0.008, y + 0.012) for x, y in marks]  # left, bottom, right, top
     for i, ((points, texts), at) in enumerate(zip(series, places, strict=True)):
-        for j in sorted(range(len(texts)), key=lambda j: min(j, len(texts) - 1 - j)):
+        told = [j for j, text in enumerate(texts) if text]
+        for j in sorted(told, key=lambda j: min(j, len(texts) - 1 - j)):
             width = 0.014 * len(texts[j])
             for right, up in itertools.product((1, -1), (1, -1)):
                 x, y = at[j][0] + 0.011 * right, at[j][1] + 0.011 * up

@@ -11,7 +11,16 @@ import numpy as np
 from lambda_objectives.arrays import require_finite
 from lambda_objectives.tools.costline import CostLine
 from lambda_objectives.tools.fronts import front as best_of
-from lambda_objectives.tools.plots_common import MARKERS, colour_of, frame, several, share_axis, shown, write_beside
+from lambda_objectives.tools.plots_common import (
+    MARKERS,
+    colour_of,
+    frame,
+    legend_above,
+    several,
+    share_axis,
+    shown,
+    write_beside,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,7 +108,8 @@ def front(
         Whether more is better, for both or one for each. None: less is where the name begins with "cost/" or ends with
         "dcov2", else more.
     label
-        What is written beside each point, "cut" say; where two would lie over each other, one is left out.
+        What is written beside each point, "cut" say: nothing beside models without it. Where two would lie over each
+        other, one is left out.
 
     Returns
     -------
@@ -108,7 +118,8 @@ def front(
     Raises
     ------
     ValueError
-        For no models, readings or labels that a model does not have, arrays that are not (m, 2), or not finite.
+        For no models, readings that a model does not have, a label that none has, arrays that are not (m, 2), or not
+        finite.
 
     Examples
     --------
@@ -144,7 +155,8 @@ def tradeoff(axes: Axes, models: Any, x: str, y: str, label: str | None = None) 
     x, y
         The readings on the two axes, such as "price.dcov2" and "ndcg@10"; of an array, what its columns are.
     label
-        What is written beside each point, "weight" say; where two would lie over each other, one is left out.
+        What is written beside each point, "weight" say: nothing beside models without it. Where two would lie over
+        each other, one is left out.
 
     Returns
     -------
@@ -153,7 +165,8 @@ def tradeoff(axes: Axes, models: Any, x: str, y: str, label: str | None = None) 
     Raises
     ------
     ValueError
-        For no models, readings or labels that a model does not have, arrays that are not (m, 2), or not finite.
+        For no models, readings that a model does not have, a label that none has, arrays that are not (m, 2), or not
+        finite.
 
     Examples
     --------
@@ -165,8 +178,8 @@ def tradeoff(axes: Axes, models: Any, x: str, y: str, label: str | None = None) 
     ('age.dcov2', 'auc', ['penalty (weight)'])
     """
     found = _all(models, x, y, label)
-    for i, (name, (points, _)) in enumerate(found.items()):
-        text = f"{name} ({label})" if label is not None else name
+    for i, (name, (points, texts)) in enumerate(found.items()):
+        text = f"{name} ({label})" if any(texts) else name
         marker = MARKERS[i % len(MARKERS)]
         axes.plot(*points.T, marker=marker, color=colour_of(i), linewidth=1.4, label=text or "_models")
     return _named(axes, found, x, y, any(found))
@@ -185,6 +198,12 @@ def _all(models: Any, x: str, y: str, label: str | None) -> dict[str, tuple[Any,
         if isinstance(given, Mapping):
             raise ValueError(f"{what} must be a list of models, found one: {given!r}")
         found[name] = _points(what, given, x, y, label)
+    if label is not None and not any(text for _, texts in found.values() for text in texts):
+        what, first = next(iter(several("models", models).items()))
+        name = f"models[{what!r}]" if what else "models"
+        if not isinstance(first[0], Mapping):
+            raise ValueError(f"label: an array has no {label!r}; give models as dicts, [{{{label!r}: ..., ...}}]")
+        raise ValueError(f"label: {name}[0] has no {label!r}, nor has any other: there is {shown(first[0])}")
     return found
 
 
@@ -197,17 +216,15 @@ def _points(what: str, models: Any, x: str, y: str, label: str | None) -> tuple[
     texts: list[str] = []
     if isinstance(models[0], Mapping):
         for i, model in enumerate(models):
-            for key in (x, y, label):
-                if key is not None and key not in model:
+            for key in (x, y):
+                if key not in model:
                     raise ValueError(f"{what}[{i}] has no {key!r}: there is {shown(model)}")
         points: Any = np.array([[model[x], model[y]] for model in models], dtype=np.float64)
-        texts = [] if label is None else [_text(model[label]) for model in models]
+        texts = [] if label is None else [_text(model[label]) if label in model else "" for model in models]
     else:
         points = np.asarray(models, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != 2:
             raise ValueError(f"{what} must be an (m, 2) array, one model a row, found one of shape {points.shape}")
-        if label is not None:
-            raise ValueError(f"label: an array has no {label!r}; give models as dicts, [{{{label!r}: ..., ...}}]")
     for column, name in enumerate((x, y)):
         require_finite(f"{what}, {name}", points[:, column])
     return points, texts
@@ -225,5 +242,5 @@ def _named(axes: Axes, found: Mapping[str, tuple[Any, list[str]]], x: str, y: st
     axes.margins(0.1)
     write_beside(axes, list(found.values()))
     if legend:
-        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(len(found), 4), frameon=False)
+        legend_above(axes)
     return axes

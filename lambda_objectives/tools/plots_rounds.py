@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lambda_objectives.tools.plots_common import BEST, colours_by_name, digits, frame, shown
+from lambda_objectives.tools.plots_common import BEST, colours_by_name, digits, frame, legend_above, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 def learning_curve(
-    axes: Axes, curves: Mapping[str, Any], best_round: int | None = None, metric: str = "metric"
+    axes: Axes,
+    curves: Mapping[str, Any],
+    best_round: int | None = None,
+    metric: str = "metric",
+    best_on: str | None = None,
 ) -> Axes:
     """Draw a reading by round, a line a data set, with the round that was kept.
 
@@ -28,9 +32,11 @@ def learning_curve(
         ``{"train": objective.history(train), "valid": objective.history(valid)}``; that of the training data is of the
         scores before each tree, and so lies one round behind.
     best_round
-        The round that was kept, from 1; it is marked on the curve of "valid", or on the last one.
+        The round that was kept, from 1; it is marked on one of the curves.
     metric
         What the reading is called; of whole histories, the one to draw.
+    best_on
+        The data set on whose curve the round is marked; None for "valid", or for the last one.
 
     Returns
     -------
@@ -39,7 +45,7 @@ def learning_curve(
     Raises
     ------
     ValueError
-        For no curves, a reading that a history does not have, a round that the curve does not have.
+        For no curves, a reading that a history does not have, a round or a data set that the curves do not have.
 
     Examples
     --------
@@ -60,7 +66,7 @@ def learning_curve(
     for name, values in drawn.items():
         draw_line(axes, np.arange(1, len(values) + 1), name, values, colours[name])
     if best_round is not None:
-        which = "valid" if "valid" in drawn else list(drawn)[-1]
+        which = marked(drawn, best_on)
         check_round(best_round, len(drawn[which]))
         value = drawn[which][best_round - 1]
         axes.axvline(best_round, color=BEST, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
@@ -76,8 +82,7 @@ def learning_curve(
     axes.set_xlabel("round")
     axes.set_ylabel(metric)
     frame(axes)
-    # above the axes, where no curve can be
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(len(curves) + 1, 4), frameon=False)
+    legend_above(axes, high_inside=True)
     return axes
 
 
@@ -93,6 +98,13 @@ def save_learning_curve(
     figure = Figure(figsize=(7, 4.3), layout="constrained")  # not pyplot: no window, no state
     learning_curve(figure.add_subplot(), curves, best_round, metric)
     figure.savefig(path, dpi=150)
+
+
+def marked(curves: Mapping[str, Any], best_on: str | None = None) -> str:
+    """The curve on which the best round is marked."""
+    if best_on is not None and best_on not in curves:
+        raise ValueError(f"best_on={best_on!r} is none of the curves: there is {shown(curves)}")
+    return best_on if best_on is not None else "valid" if "valid" in curves else list(curves)[-1]
 
 
 def of_history(name: str, history: Mapping[str, Sequence[float]], wanted: str) -> Sequence[float]:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from lambda_objectives.tools import report_html as h
-from lambda_objectives.tools.plots_common import shown
-from lambda_objectives.tools.report_facts import gather
+from lambda_objectives.tools.plots_common import alike, shown
+from lambda_objectives.tools.report_gather import gather
 
 __all__ = ["gather", "page", "write"]
 
@@ -20,7 +20,7 @@ TOP = 20  # features
 STATES = {True: ("met", "good"), False: ("NOT MET", "bad"), None: ("not known", None)}
 KEYS = (
     "title", "headline", "notes", "metric", "best_round", "metrics", "curves", "constraints", "judged_on",
-    "multipliers", "data", "labels", "importance", "objective", "parameters", "warnings", "written",
+    "tolerance", "multipliers", "data", "labels", "importance", "objective", "parameters", "warnings", "written",
 )  # fmt: skip
 
 
@@ -81,6 +81,8 @@ def page(facts: Mapping[str, Any]) -> str:
             is the same on all), and the values ``by_round``.
         ``judged_on``
             The data set on which bounds had to be kept.
+        ``tolerance``
+            The share of a bound by which it might be broken.
         ``multipliers``
             Numbers by constraint, one a round.
         ``data``
@@ -159,11 +161,9 @@ def _alone(facts: Mapping[str, Any], by_role: Mapping[str, Any]) -> list[Any]:
     made = []
     for label in labels:
         own = [name for name in names if any(name in by_label.get(label, {}) for by_label in by_role.values())]
-        rows = [
-            [role, *(h.number(by_label[label].get(name)) for name in own)]
-            for role, by_label in by_role.items()
-            if label in by_label
-        ]
+        parts = {role: by_label[label] for role, by_label in by_role.items() if label in by_label}
+        forms = {name: alike(part.get(name) for part in parts.values()) for name in own}
+        rows = [[role, *(h.number(part.get(name), forms[name]) for name in own)] for role, part in parts.items()]
         made.append(h.card(h.table(["", *own], {"": rows}), heading=_label(label)))
     return made
 
@@ -177,12 +177,16 @@ def _compared(facts: Mapping[str, Any], metrics: Mapping[str, Any]) -> list[Any]
     made = []
     for name in names:
         groups: dict[str, list[Any]] = {}
-        for label in labels:
-            for role in first:
-                values = [by_role.get(role, {}).get(label, {}).get(name) for by_role in metrics.values()]
-                if None not in values:
-                    row = [role, *map(h.number, values), h.number(values[-1] - values[0], "+.4f")]
-                    groups.setdefault(_label(label), []).append(row)
+        numbers = {
+            (label, role): [by_role.get(role, {}).get(label, {}).get(name) for by_role in metrics.values()]
+            for label in labels
+            for role in first
+        }
+        numbers = {which: values for which, values in numbers.items() if None not in values}
+        form = alike(value for values in numbers.values() for value in values)
+        for (label, role), values in numbers.items():
+            row = [role, *(h.number(value, form) for value in values)]
+            groups.setdefault(_label(label), []).append([*row, h.number(values[-1] - values[0], f"+{form or '.4f'}")])
         made.append(h.card(h.table(["", *metrics, "change"], groups), heading=name))
     return made
 
@@ -207,28 +211,31 @@ def _constraints(facts: Mapping[str, Any]) -> list[Any]:
     constraints = facts.get("constraints")
     if not constraints:
         return []
+    judge = facts.get("judged_on")
     note = "A margin is the share of the bound that is left; below 0 the bound is broken."
+    note += f" Whether a bound is met is judged on {judge}." if judge is not None else ""
+    note += f" It may be broken by {tolerance:.2%}." if (tolerance := facts.get("tolerance") or 0.0) else ""
     made = []
     for name, c in constraints.items():
         least = "at_least" in c
         bound = c["at_least" if least else "at_most"]
         further = {name: c[name] for name in ("baseline", "bound") if name in c}
+        columns = [*further.values(), c["returned"]]
+        form = alike([bound, *(value for values in columns for value in values.values())])
         rows = [
-            [
-                role,
-                *(h.number(values.get(role)) for values in (*further.values(), c["returned"])),
-                h.share(c["margin"].get(role)),
-            ]
+            [role, *(h.number(values.get(role), form) for values in columns), h.margin(c["margin"].get(role))]
             for role in c["returned"]
         ]
         header = ["", *further, "returned", "margin"]
         word, kind = STATES[c["met"]]
         state = h.tag("span", word, kind=kind)
         asked = f", asked for as {c['asked']}" if "asked" in c else ""
-        where = facts.get("judged_on") if len(set(c.get("bound", {}).values())) > 1 else None
+        where = judge if len(set(c.get("bound", {}).values())) > 1 else None
         asked = (f" on {where}" if where else "") + asked
-        what = h.tag("p", c["what"], " at least " if least else " at most ", h.number(bound), asked, kind="note")
-        drawn = [h.curves(c["by_round"], c["what"], facts.get("best_round"), bound, where)] if "by_round" in c else []
+        what = h.tag("p", c["what"], " at least " if least else " at most ", h.number(bound, form), asked, kind="note")
+        drawn = []
+        if "by_round" in c:
+            drawn.append(h.curves(c["by_round"], c["what"], facts.get("best_round"), bound, where, judge))
         made.append(h.card(what, h.table(header, {"": rows}), *drawn, heading=h.Safe(f"{h.safe(name)}: {state}")))
     if facts.get("multipliers"):
         text = "What the gradient of each constraint was weighed by in the tree of the round."
@@ -247,7 +254,8 @@ def _data(facts: Mapping[str, Any]) -> list[Any]:
             rows.append([name, *(h.count(part.get(name)) for part in data.values())])
     for name in dict.fromkeys(key for part in data.values() for key in part.get("rows_per_query") or ()):
         values = [(part.get("rows_per_query") or {}).get(name) for part in data.values()]
-        rows.append([f"rows per query, {name}", *(h.number(value, ",.5g") for value in values)])
+        whole = all(value is None or value == round(value) for value in values)
+        rows.append([f"rows per query, {name}", *(h.number(value, ",.0f" if whole else ",.2f") for value in values)])
     made = [h.card(h.table(["", *data], {"": rows}), heading="Rows and queries")]
     if files := {role: part["file"] for role, part in data.items() if "file" in part}:
         made.insert(0, h.card(h.pairs(files), heading="Files"))
@@ -269,8 +277,10 @@ def _values(label: str, data: Mapping[str, Any], how: str | None) -> Any:
                 *("-" if n is None else h.of_all(n, sum(parts[role]["counts"].values())) for role, n in counts.items()),
             ]
         )
-    for name in dict.fromkeys(name for part in parts.values() for name in part.get("spread", ())):
-        rows.append([name, *(h.number(part.get("spread", {}).get(name), ".4g") for part in parts.values())])
+    spreads = [part.get("spread", {}) for part in parts.values()]
+    form = alike((value for spread in spreads for value in spread.values()), significant=True)
+    for name in dict.fromkeys(name for spread in spreads for name in spread):
+        rows.append([name, *(h.number(spread.get(name), form) for spread in spreads)])
     if any("without_relevant" in part for part in parts.values()):
         lacking = [part.get("without_relevant") for part in parts.values()]
         rows.append(["queries without a relevant row", *map(h.count, lacking)])

@@ -10,8 +10,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from lambda_objectives.tools.plots_bounds import MULTIPLIER, multipliers
-from lambda_objectives.tools.plots_common import SERIES, digits, frame
-from lambda_objectives.tools.plots_rounds import learning_curve
+from lambda_objectives.tools.plots_common import SERIES, alike, digits, frame
+from lambda_objectives.tools.plots_rounds import learning_curve, marked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,6 +97,12 @@ def share(value: Any) -> Safe:
     return number(value, "+.2%")
 
 
+def margin(value: Any) -> Safe:
+    """A share of a bound that is left; below 0 it is shown as broken."""
+    told = share(value)
+    return tag("span", told, kind="bad") if value is not None and value < 0 else told
+
+
 def table(header: Sequence[Any], groups: Mapping[str, Iterable[Sequence[Any]]]) -> Safe:
     """A table of numbers in named groups of rows, the first cell of a row its name; groups named "" have no heading."""
 
@@ -142,12 +148,13 @@ def of_all(part: int, total: int) -> Safe:
 def bars(values: Mapping[str, float], total: float) -> Safe:
     """Numbers as bars, with their share of a total."""
     most = max(values.values(), default=0.0)
+    form = alike(values.values(), significant=True)
     rows = [
         tag(
             "tr",
             tag("th", name, scope="row", kind="words"),
             tag("td", tag("div", kind="bar", style=f"width:{value / most:.2%}"), kind="bars"),
-            tag("td", number(value, ",.0f" if value >= 1000 else ".4g"), kind="number"),
+            tag("td", number(value, form), kind="number"),
             tag("td", number(value / total, ".1%"), kind="number"),
         )
         for name, value in values.items()
@@ -162,15 +169,18 @@ def bars(values: Mapping[str, float], total: float) -> Safe:
 
 def curves(
     lines: Mapping[str, Sequence[float]], metric: str, best_round: int | None, bound: float | None = None,
-    where: str | None = None,
+    where: str | None = None, judge: str | None = None,
 ) -> Safe:  # fmt: skip
-    """A reading by round as a picture, a line a data set, with its bound if it has one: of all, or of one of them."""
+    """A reading by round as a picture, a line a data set, with its bound if it has one: of all, or of one of them.
+
+    The best round is marked on the data set that is the judge, if that is among them.
+    """
 
     def draw(axes: Axes) -> None:
         known = {_plain(name): values for name, values in lines.items()}
-        which = known["valid"] if "valid" in known else list(known.values())[-1]
-        inside = best_round is not None and best_round <= len(which)
-        learning_curve(axes, known, best_round if inside else None, _plain(metric))
+        which = marked(known, _plain(judge) if judge is not None and judge in lines else None)
+        inside = best_round is not None and best_round <= len(known[which])
+        learning_curve(axes, known, best_round if inside else None, _plain(metric), which)
         if bound is not None:
             label = f"bound{f' on {_plain(where)}' if where else ''} {bound:{digits(bound)}}"
             axes.axhline(bound, color=INK, linestyle=(0, (5, 3)), linewidth=1.2, label=label, zorder=1)

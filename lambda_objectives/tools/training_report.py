@@ -133,7 +133,8 @@ def page_facts(
             name: constraints[name]
             for name in ("update", "mu", "start", "land", "tolerance", "judged_on", "baseline_round")
         }
-        facts |= {"judged_on": constraints["judged_on"], "multipliers": constraints["multipliers_by_round"]}
+        facts |= {name: constraints[name] for name in ("judged_on", "tolerance")}
+        facts["multipliers"] = constraints["multipliers_by_round"]
         facts["constraints"] = {
             name: {**c, "by_round": {role: at[name] for role, at in constraints["values_by_round"].items()}}
             for name, c in constraints["constraints"].items()

@@ -67,6 +67,35 @@ def test_nothing_overlaps_the_legend(rounds):
     assert legend.x1 <= figure.bbox.x1
 
 
+@pytest.mark.parametrize(
+    "names",
+    [["train", "valid"], ["train", "valid", "test of last year", "valid, baseline"], [f"data {i}" for i in range(9)]],
+    ids=len,
+)
+def test_legends_of_small_axes_are_not_cut_off(names):
+    figure = Figure(figsize=(9, 6), layout="constrained")
+    grid = figure.subplots(2, 2)
+    for axes in grid.flat:
+        learning_curve(axes, {name: np.linspace(0, 1, 30) for name in names}, 20, "ndcg@10")
+    figure.draw_without_rendering()
+    boxes = [axes.get_legend().get_window_extent() for axes in grid.flat]
+    for axes, box in zip(grid.flat, boxes, strict=True):
+        inside = axes.get_window_extent()
+        assert inside.x0 - 30 <= box.x0 < box.x1 <= inside.x1 + 30
+        assert box.y0 >= 0
+        assert box.y1 <= figure.bbox.y1
+        assert inside.height > figure.bbox.height / 5
+        assert not any(box.overlaps(other) for other in boxes if other is not box)
+    assert {len(axes.get_legend().get_texts()) for axes in grid.flat} == {len(names) + 1}
+
+
+def test_best_round_on_the_data_that_is_named():
+    axes = learning_curve(Figure().add_subplot(), CURVES, 2, "ndcg@10", best_on="train")
+    assert axes.get_lines()[-1].get_label() == "best round 2: 0.6000"
+    with pytest.raises(ValueError, match="best_on='test' is none of the curves: there is 'train', 'valid'"):
+        learning_curve(Figure().add_subplot(), CURVES, 2, best_on="test")
+
+
 def test_saved_picture(tmp_path):
     save_learning_curve(tmp_path / "a.png", CURVES, 2, "ndcg@10")
     pixels = image.imread(tmp_path / "a.png")

@@ -1,5 +1,7 @@
 """Pictures of several models, and of what a model says over a control."""
 
+import itertools
+
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
@@ -100,7 +102,7 @@ def test_fronts_of_several_methods(axes):
     ("models", "options", "match"),
     [
         (MODELS, {"x": "ndgc"}, r"models\[0\] has no 'ndgc': there is 'cut', 'ndcg', 't1.ndcg'"),
-        (MODELS, {"label": "weight"}, r"models\[0\] has no 'weight': there is 'cut'"),
+        (MODELS, {"label": "weight"}, r"label: models\[0\] has no 'weight', nor has any other: there is 'cut'"),
         ({"a": [*MODELS, {"ndcg": 1.0}]}, {}, r"models\['a'\]\[4\] has no 't1.ndcg': there is 'ndcg'"),
         ([], {}, "models must hold at least one model, found none"),
         ({}, {}, "models must hold at least one series, found none"),
@@ -132,6 +134,15 @@ def test_models_along_a_weight(axes):
     assert sorted(texts(axes)) == ["0", "1", "2", "5", "half"]
     colours = {text.get_text(): to_hex(text.get_color()).upper() for text in axes.texts}
     assert (colours["5"], colours["half"]) == (first.get_color(), second.get_color())
+
+
+@pytest.mark.parametrize("draw", [lo.plots.tradeoff, lo.plots.front], ids=["tradeoff", "front"])
+def test_texts_only_where_there_are_some(draw, axes):
+    weighed = [{"weight": 1, "x": 0.1, "y": 0.2}, {"x": 0.5, "y": 0.4}]
+    draw(axes, {"plain": [{"x": 0.3, "y": 0.9}], "weighed": weighed, "array": [[0.9, 0.1]]}, "x", "y", label="weight")
+    assert texts(axes) == ["1"]
+    told = "weighed (weight)" if draw is lo.plots.tradeoff else "weighed"
+    assert legend(axes) == ["plain", told, "array"]
 
 
 def test_one_series_has_no_legend(axes):
@@ -261,3 +272,39 @@ def test_long_categories_are_not_cut_off(categories):
     boxes = [tick.get_window_extent() for tick in axes.get_xticklabels()]
     assert len(boxes) == categories
     assert all(box.x0 >= 0 and box.y0 >= 0 and box.x1 <= figure.bbox.x1 for box in boxes)
+
+
+RACES = ["African-American", "Asian", "Caucasian", "Hispanic", "Native American"]
+
+
+@pytest.mark.parametrize("names", [RACES, [f"{name} or of such origin" for name in RACES], RACES[:2]], ids=len)
+def test_names_of_categories_do_not_overlap(names):
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    axes = figure.subplots(1, 2)[1]
+    lo.plots.calibration(axes, {"before": np.arange(30.0)}, np.array([names[i % len(names)] for i in range(30)]))
+    figure.draw_without_rendering()
+    labels = axes.get_xticklabels()
+    assert [" ".join(label.get_text().replace("-\n", "-").split()) for label in labels] == names
+    boxes = [label.get_window_extent() for label in labels]
+    slanted = labels[0].get_rotation() == 45
+    assert slanted == (len(names) > 2)
+    if not slanted:
+        assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
+    else:  # the boxes of slanting texts overlap; the texts lie apart by the share of a step that is across them
+        lines = max(label.get_text().count("\n") + 1 for label in labels)
+        step = axes.get_window_extent().width / len(names) / 2**0.5
+        assert step >= 1.2 * lines * labels[0].get_fontsize() * figure.dpi / 72
+    assert all(box.y0 >= 0 and box.x0 >= 0 for box in boxes)
+
+
+def test_names_with_a_blank_are_broken_before_they_slant():
+    figure = Figure(figsize=(4.5, 3), layout="constrained")
+    axes = figure.add_subplot()
+    names = ["one long name", "two long names", "three names", "four of these"]
+    lo.plots.calibration(axes, np.arange(40.0), np.array(names * 10))
+    figure.draw_without_rendering()
+    labels = sorted(axes.get_xticklabels(), key=lambda label: label.get_window_extent().x0)
+    assert {label.get_rotation() for label in labels} == {0}
+    assert any("\n" in label.get_text() for label in labels)
+    boxes = [label.get_window_extent() for label in labels]
+    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
