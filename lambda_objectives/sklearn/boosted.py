@@ -240,7 +240,7 @@ class Boosted(BaseEstimator):  # type: ignore[misc]
         else:
             validate_data(self, features, reset=False, skip_check_array=True)
         run = boosting.scores_lightgbm if self._booster == "lightgbm" else boosting.scores_xgboost
-        scores: Floats = run(self.booster_, features, boosting.plain(self._booster_params))
+        scores: Floats = run(self.booster_, features, self._booster_params)
         return scores
 
     @property

@@ -244,7 +244,7 @@ def train_xgboost(plan: Plan, train: Rows, valid: Mapping[str, Rows]) -> Trained
 def _matrix(X: Any, params: Mapping[str, Any], y: Any = None) -> Any:
     import xgboost
 
-    options = {"enable_categorical": True} | {name: params[name] for name in MATRIX if name in params}
+    options = {"enable_categorical": True} | {name: params[name] for name in MATRIX if params.get(name) is not None}
     threads = params.get("nthread", params.get("n_jobs"))
     return xgboost.DMatrix(X, y, nthread=threads, **options)
 

@@ -340,6 +340,12 @@ def test_parameters_as_scikit_learn_gives_them(booster, table, capfd):
     bare = make(booster, "Ranker", RANK, n_estimators=5, **chance).fit(table.X, table.y, group=table.group)
     np.testing.assert_array_equal(scores[1], bare.predict(table.X))
     np.testing.assert_array_equal(scores[2], scores[3])
+    generator = np.random.RandomState(0)
+    ranker = make(booster, "Ranker", RANK, n_estimators=2, random_state=generator, max_bin=None)
+    ranker.fit(table.X, table.y, group=table.group)
+    before = generator.get_state()[2]
+    ranker.predict(table.X)
+    assert generator.get_state()[2] == before  # only a training draws
     assert not np.array_equal(scores[0], scores[2])
     assert not np.array_equal(scores[2], scores[4])
     assert capfd.readouterr().out == ""
