@@ -37,6 +37,7 @@ class Boosted(BaseEstimator):  # type: ignore[misc]
     """What all estimators have: parameters, a training, raw scores. Not to be used by itself."""
 
     _booster = ""
+    _default = None  # type: Any  # what is trained on unless something is given
 
     def __init__(
         self,
@@ -171,7 +172,7 @@ class Boosted(BaseEstimator):  # type: ignore[misc]
 
     def _objective(self) -> lo.Objective:
         """The Objective of a training: the user's own, or one of the spec."""
-        given = self._default() if self.objective is None else self.objective
+        given = self._default if self.objective is None else self.objective
         if isinstance(given, lo.Objective):
             if self.watch:
                 raise ValueError(
@@ -182,9 +183,6 @@ class Boosted(BaseEstimator):  # type: ignore[misc]
             return lo.Objective(given, watch=self.watch)
         except TypeError as error:
             raise TypeError(f"objective: {error}") from error
-
-    def _default(self) -> Any:
-        raise NotImplementedError
 
     def _rows(
         self,

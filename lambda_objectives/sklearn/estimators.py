@@ -21,8 +21,7 @@ from lambda_objectives.terms.losses import logistic
 class Ranker(Boosted):
     """Scores, by which the rows of a query are ranked."""
 
-    def _default(self) -> Any:
-        return lo.LambdaRank(lo.NDCG())
+    _default = lo.LambdaRank(lo.NDCG())
 
     def _check(self, rows: Rows) -> None:
         if rows.group is None:
@@ -69,8 +68,7 @@ class Ranker(Boosted):
 class Regressor(RegressorMixin, Boosted):  # type: ignore[misc]
     """Means, whatever the link of the loss."""
 
-    def _default(self) -> Any:
-        return lo.SquaredError()
+    _default = lo.SquaredError()
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The mean label that is predicted, (n,); with `Gaussian` and ``return_std=True`` the deviation besides.
@@ -90,8 +88,7 @@ class Regressor(RegressorMixin, Boosted):  # type: ignore[misc]
 class Classifier(ClassifierMixin, Boosted):  # type: ignore[misc]
     """Probabilities of two classes."""
 
-    def _default(self) -> Any:
-        return lo.LogLoss()
+    _default = lo.LogLoss()
 
     def _labels(self, y: Any, reset: bool) -> Floats:
         y = np.asarray(y)
