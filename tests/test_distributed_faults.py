@@ -37,6 +37,18 @@ def client():
         yield one
 
 
+def works(dask_worker):
+    return bool(dask_worker.active_threads)
+
+
+@pytest.fixture(autouse=True)
+def begins_with_free_workers(client):
+    """What a test leaves waiting in LightGBM's own network, for a worker that is gone, is no matter of the next one."""
+    waiting = [address for address, busy in client.run(works).items() if busy]
+    if waiting:
+        client.restart_workers(waiting, timeout=SECONDS)
+
+
 @pytest.fixture(autouse=True)
 def not_for_ever():
     """A test that waits for ever fails."""
