@@ -34,7 +34,7 @@ class Spread:
     def __init__(self, client, table, workers, names=("quality", "place"), cut=False, qid=False, empty=0):
         self.client = client
         client.wait_for_workers(workers, timeout=60)  # one that a busy machine has lost comes back
-        addresses = sorted(client.scheduler_info(n_workers=-1)["workers"])[:workers]
+        addresses = sorted(client.nthreads())[:workers]
         parts = np.array_split(np.arange(len(table.group)), 2 * workers - empty)
         self.places = [address for address in addresses for _ in range(2)]
         ends = np.concatenate([[0], np.cumsum(table.group)])
