@@ -21,7 +21,7 @@ from tests.data import Table
 RANK = lo.LambdaRank(lo.NDCG(10))
 QUALITY = lo.LambdaRank(lo.NDCG(10), label="quality")
 BOUNDED = lo.AugmentedLagrangian(RANK, [lo.Constraint(QUALITY, at_most=1.0)])
-LOOSE = lo.AugmentedLagrangian(RANK, [lo.Constraint(QUALITY, at_most=4.0)])
+TOLERANCE = 2.0  # the bound is one for the training data: what these tests watch costs about twice as much
 LGB = {"num_leaves": 7, "n_jobs": 1, "deterministic": True}
 XGB = {"max_depth": 3, "n_jobs": 1}
 both = pytest.mark.parametrize("booster", ["LightGBM", "XGBoost"])
@@ -51,9 +51,9 @@ def frame(table):
 # ------------------------------------------------------------------------------------------ as the boosters themselves
 
 
-@pytest.mark.parametrize("spec", [RANK, LOOSE], ids=["plain", "bounded"])
+@pytest.mark.parametrize("spec", [RANK, BOUNDED], ids=["plain", "bounded"])
 def test_ranker_is_lightgbm_train(table, valid, spec):
-    ranker = make("LightGBM", "Ranker", spec, early_stopping_rounds=30, tolerance=0.01)
+    ranker = make("LightGBM", "Ranker", spec, early_stopping_rounds=30, tolerance=TOLERANCE)
     ranker.fit(
         table.X,
         table.y,
@@ -66,18 +66,19 @@ def test_ranker_is_lightgbm_train(table, valid, spec):
     train = lo.attach(lgb.Dataset(table.X, table.y, group=table.group), table.columns)
     watched = lo.attach(train.create_valid(valid.X, valid.y, group=valid.group), valid.columns)
     objective = lo.Objective(spec)
-    stop = lo.lightgbm.early_stopping(objective, 30, tolerance=0.01)
+    stop = lo.lightgbm.early_stopping(objective, 30, tolerance=TOLERANCE)
     params = {**LGB, "objective": objective, "metric": "None", "verbosity": -1}
     booster = lgb.train(params, train, 30, valid_sets=[watched], feval=objective.metrics, callbacks=[stop])
     assert ranker.n_iter_ == booster.num_trees() == stop.best.trees
     np.testing.assert_array_equal(ranker.predict(valid.X), booster.predict(valid.X))
     assert ranker.history_ == objective.history(train)
+    assert spec is RANK or max(ranker.history_["multiplier/quality.ndcg@10"]) > 0
     assert ranker.evals_result_["valid_0"]["ndcg@10"] == objective.history(watched)["ndcg@10"]
 
 
-@pytest.mark.parametrize("spec", [RANK, LOOSE], ids=["plain", "bounded"])
+@pytest.mark.parametrize("spec", [RANK, BOUNDED], ids=["plain", "bounded"])
 def test_ranker_is_xgboost_train(table, valid, spec):
-    ranker = make("XGBoost", "Ranker", spec, early_stopping_rounds=30, tolerance=0.01)
+    ranker = make("XGBoost", "Ranker", spec, early_stopping_rounds=30, tolerance=TOLERANCE)
     ranker.fit(
         table.X,
         table.y,
@@ -97,12 +98,13 @@ def test_ranker_is_xgboost_train(table, valid, spec):
         obj=objective,
         custom_metric=objective.metrics,
         evals=[(watched, "valid_0")],
-        callbacks=[lo.xgboost.EarlyStopping(objective, 30, tolerance=0.01)],
+        callbacks=[lo.xgboost.EarlyStopping(objective, 30, tolerance=TOLERANCE)],
         verbose_eval=False,
     )
     assert ranker.n_iter_ == booster.num_boosted_rounds()
     np.testing.assert_array_equal(ranker.predict(valid.X), booster.predict(watched, output_margin=True))
     assert ranker.history_ == objective.history(train)
+    assert spec is RANK or max(ranker.history_["multiplier/quality.ndcg@10"]) > 0
 
 
 @both
